@@ -65,7 +65,7 @@ check: ## a first answer: formatting, lints, the core, the library, rooms over l
 	@scripts/check.sh
 
 test: ## what CI runs: every outcome, with generous time limits
-	@scripts/install-tools.sh coreclr chromium protoc etcd etcdctl openssl cmake pkg-config python-packages nft conntrack miniupnpd
+	@scripts/install-tools.sh coreclr chromium protoc etcd etcdctl openssl cmake pkg-config python-packages nft conntrack miniupnpd luajit node java
 	@scripts/test.sh
 
 test-rooms: ## the library, and rooms over loopback: what also runs on Windows and macOS

@@ -11,6 +11,8 @@
 //
 //   LD_LIBRARY_PATH=target/release mono Lobby.exe --id alice --relays relay.example.org
 //   LD_LIBRARY_PATH=target/release mono Lobby.exe --id bob --relays relay.example.org --session CODE_OF_ALICE
+//
+// This one also prints the links of the room (/panel) and the rooms that show a card in the local network (/rooms, --card).
 
 using System;
 using System.Collections.Concurrent;
@@ -37,18 +39,20 @@ internal sealed class Lobby
     private const string Usage =
         "usage: Lobby --id NAME --session S [--connect ADDR] [--seconds N] [--interactive]\n"
         + "             [--relays RELAY,...], and then --session CODE, or none for a new code\n"
+        + "             [--card NAME], which shows the room in the local network under this name\n"
         + "             [--strategy raft|gossip|seeded] [--alive-ms N]\n"
         + "             [--voters ID,... --seeds ADDR,... --port N --state DIRECTORY]\n"
         + "Standard input, on a terminal or with --interactive: text is chat, /add N, /map NAME, /leader NAME,\n"
-        + "/transfer NAME, /yield, /kick NAME, /quit.";
+        + "/transfer NAME, /yield, /kick NAME, /panel, /rooms, /quit.";
 
-    private static string id, session, connect;
+    private static string id, session, connect, card;
     private static double seconds = double.PositiveInfinity;
     private static bool interactive = !Console.IsInputRedirected;
     private static RoomOptions options;
     private static volatile bool interrupted; // by Ctrl-C
 
     private readonly Room room;
+    private readonly Panel panel;
     // Shared by all members. Act and Load alone change them: each member does the same in the same order.
     private long counter;
     private List<byte[]> chat = new List<byte[]>();
@@ -69,7 +73,11 @@ internal sealed class Lobby
             }
             using (Room room = Room.Join(id, session ?? Room.CreateCode(), options))
             {
-                new Lobby(room).Run();
+                Lobby lobby = new Lobby(room);
+                using (lobby.panel)
+                {
+                    lobby.Run();
+                }
             }
             Say("closed");
             return 0;
@@ -89,6 +97,7 @@ internal sealed class Lobby
     private Lobby(Room room)
     {
         this.room = room;
+        panel = new Panel(room, Say);
         room.State.Action += Act;
         room.State.Save = Save;
         room.State.Load = Load;
@@ -108,6 +117,10 @@ internal sealed class Lobby
         if (connect != null)
         {
             room.Connect(connect);
+        }
+        if (card != null)
+        {
+            room.ShowCard(new RoomCard { Game = Panel.Game, Name = card, IsOpen = true });
         }
         if (interactive)
         {
@@ -134,6 +147,7 @@ internal sealed class Lobby
     private bool Frame()
     {
         room.Poll();
+        panel.Frame();
         if (ended != null)
         {
             Say(ended);
@@ -237,6 +251,12 @@ internal sealed class Lobby
                 break;
             case "/kick":
                 Attempt(() => room.Kick(rest));
+                break;
+            case "/panel":
+                panel.ShowLinks();
+                break;
+            case "/rooms":
+                Attempt(panel.ShowRooms);
                 break;
             case "/map":
                 Attempt(() => room.State["map"] = rest);
@@ -437,6 +457,7 @@ internal sealed class Lobby
             ["--session"] = value => session = value,
             ["--relays"] = value => options.Relays = value.Split(','),
             ["--connect"] = value => connect = value,
+            ["--card"] = value => card = value,
             ["--seconds"] = value => seconds = double.Parse(value, CultureInfo.InvariantCulture),
             ["--strategy"] = value => options.Settings.Strategy = (ElectionStrategy)Enum.Parse(typeof(ElectionStrategy), value, true),
             ["--alive-ms"] = value => SetWindows(uint.Parse(value, CultureInfo.InvariantCulture)),

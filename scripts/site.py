@@ -31,7 +31,7 @@ MKDOCS = ROOT / "target/tools/site/bin/mkdocs"
 LEFT_OUT = ("packaging/", "tests/")
 LINK = re.compile(r"(\]\()([^()\s]+)(\))")
 PICTURE = re.compile(r"^<!-- picture: (\S+)((?: \S+)*) -->$", re.MULTILINE)
-LANGUAGES = {".rs": "rust", ".cs": "csharp", ".c": "c", ".h": "c", ".hpp": "cpp", ".cpp": "cpp", ".py": "python", ".toml": "toml", ".sh": "sh", ".js": "js"}
+LANGUAGES = {".rs": "rust", ".cs": "csharp", ".c": "c", ".h": "c", ".hpp": "cpp", ".cpp": "cpp", ".py": "python", ".toml": "toml", ".sh": "sh", ".js": "js", ".mjs": "js", ".cjs": "js", ".java": "java", ".lua": "lua"}
 
 
 def main():

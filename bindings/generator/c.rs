@@ -3,7 +3,7 @@
 use std::error::Error;
 use std::fmt::Write;
 
-use super::model::{Abi, Function, Scalar, Type};
+use super::model::{Abi, Function, Scalar, Type, Variable};
 use super::table::with_events;
 
 /// cbindgen's output: the library with its include guard, and the declarations of the published one.
@@ -87,20 +87,24 @@ fn for_c(text: &str) -> String {
 }
 
 fn entry(function: &Function) -> String {
-    let parameters: Vec<_> = function
-        .parameters
-        .iter()
-        .map(|parameter| declaration(&parameter.kind, &parameter.name))
-        .collect();
-    let parameters = match parameters.as_slice() {
-        [] => "void".to_owned(),
-        some => some.join(", "),
-    };
     let result = declaration(&function.result, "");
+    let parameters = parameters(&function.parameters, declaration);
     format!("{}, {}, ({parameters})", result.trim_end(), function.name)
 }
 
-fn declaration(kind: &Type, name: &str) -> String {
+/// The parameters of a function, as `declaration` writes each from its type and name.
+pub(crate) fn parameters(all: &[Variable], declaration: impl Fn(&Type, &str) -> String) -> String {
+    match all {
+        [] => "void".to_owned(),
+        some => some
+            .iter()
+            .map(|parameter| declaration(&parameter.kind, &parameter.name))
+            .collect::<Vec<_>>()
+            .join(", "),
+    }
+}
+
+pub(crate) fn declaration(kind: &Type, name: &str) -> String {
     match kind {
         Type::Scalar(scalar) => format!("{} {name}", scalar.c_name()),
         Type::Text => format!("const char *{name}"),

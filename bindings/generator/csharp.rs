@@ -6,7 +6,7 @@ use std::fmt::Write;
 use super::events::{Event, Field, Known, Values, sentence, translated};
 use super::groups::{Form, GROUPS, Group};
 use super::model::{
-    Abi, Callback, Constant, Docs, Function, Scalar, Struct, Type, Variable, pascal,
+    Abi, Callback, Constant, Docs, Function, Scalar, Struct, Type, Variable, camel, pascal,
 };
 
 const HEAD: &str = "// Generated from src/ffi by `make header`: do not edit. Marshalling.cs has the parts written by hand.
@@ -346,9 +346,7 @@ fn documented(abi: &Abi, event: &Event, text: &str) -> String {
 
 fn parameters(all: &[Variable], kind: impl Fn(&Type) -> String) -> String {
     let all = all.iter().map(|parameter| {
-        let pascal = pascal(&spelled_out(&parameter.name));
-        let (first, rest) = pascal.split_at(1);
-        let name = first.to_lowercase() + rest;
+        let name = camel(&spelled_out(&parameter.name));
         let escape = if name == "event" { "@" } else { "" };
         format!("{} {escape}{name}", kind(&parameter.kind))
     });

@@ -8,9 +8,13 @@ mod cpp;
 mod csharp;
 mod events;
 mod groups;
+mod java;
+mod lua;
 mod model;
+mod node;
 mod python;
 mod rust;
+mod scripts;
 mod table;
 
 use std::error::Error;
@@ -54,6 +58,16 @@ pub(crate) fn written(abi: &Abi, header: &Header) -> Result<Vec<Written>, Box<dy
             csharp::native_methods(abi)?,
         ),
         whole("bindings/csharp/RoomEvents.cs", csharp::room_events(abi)?),
+        whole(
+            "bindings/java/com/metamystia/network/NativeMethods.java",
+            java::native_methods(abi)?,
+        ),
+        whole(
+            "bindings/java/com/metamystia/network/Event.java",
+            java::events(abi)?,
+        ),
+        whole("bindings/lua/meta_mystia_network_raw.lua", lua::raw(abi)?),
+        whole("bindings/node/meta_mystia_network_raw.cjs", node::raw(abi)?),
         part(
             "bindings/python/meta_mystia_network/__init__.py",
             "#",

@@ -372,3 +372,10 @@ pub(crate) fn pascal(name: &str) -> String {
         })
         .collect()
 }
+
+/// `peer_index` as `peerIndex`.
+pub(crate) fn camel(name: &str) -> String {
+    let pascal = pascal(name);
+    let (first, rest) = pascal.split_at(1);
+    first.to_lowercase() + rest
+}

@@ -15,8 +15,8 @@ In one local network a player lists the rooms that show a card (docs/discovery.m
     python3 examples/python/lobby.py --id alice --session tea --card "Alice's room"
     python3 examples/python/lobby.py --id bob --browse
 
-Except for these two, the samples in the other languages (csharp-sample, examples/cpp, examples/c) accept the same arguments, print the same lines and
-share the state. The library is used in poll mode, as a game with frames does.
+Except for these two (csharp-sample has --card, and a command that lists the rooms), the samples in the other languages
+(csharp-sample, examples/cpp, examples/c) accept the same arguments, print the same lines and share the state. The library is used in poll mode, as a game with frames does.
 """
 
 import argparse

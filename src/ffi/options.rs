@@ -156,7 +156,8 @@ pub struct MmnOptions {
     /// failed dial.
     pub reconnect_initial_ms: u32,
     /// Longest wait between two dials of a lost peer, in milliseconds [30000]. At least
-    /// reconnect_initial_ms. In the first minute after a loss no wait exceeds 2 seconds.
+    /// reconnect_initial_ms. In the first minute after a loss the waits are shorter
+    /// (docs/life-of-a-peer.md, "Reconnection").
     pub reconnect_max_ms: u32,
     /// Dials of a lost peer before the library gives it up [0]. 0 is unlimited.
     pub reconnect_max_retries: u32,

@@ -311,7 +311,7 @@ async fn dial_member(
     let addresses = dial.addresses.into_iter();
     let addresses = addresses.map(|address| (address.at, !address.has_answered));
     let carried = carried.into_iter().map(|address| (address, false));
-    let round_lasts = dial.round_lasts;
+    let (lasts, carried_lasts) = (dial.lasts, dial.carried_lasts);
     // A reachable member answers before that.
     let first = match direct {
         0 => Duration::ZERO,
@@ -335,9 +335,9 @@ async fn dial_member(
                 by_hand: None,
                 progress: &progress,
                 is_hearsay,
-                answers_within: match round_lasts {
-                    Some(limit) if is_direct => Some(limit),
-                    _ => is_hearsay.then_some(BRIEF_DIAL),
+                answers_within: match is_direct {
+                    true => lasts.or(is_hearsay.then_some(BRIEF_DIAL)),
+                    false => carried_lasts,
                 },
                 named_by: None,
                 turn: None,

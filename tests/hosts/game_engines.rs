@@ -2,13 +2,23 @@
 //! the BepInEx plugin.
 
 use std::collections::BTreeMap;
-use std::io::{BufRead, BufReader, Write};
 use std::path::Path;
-use std::process::{Child, ChildStdout, Command, Stdio};
-use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
-use std::time::{Duration, Instant};
+use std::process::Command;
 
+use crate::players::{Player, take_host};
 use crate::tools::{compile_csharp, compile_csharp_for_coreclr, dotnet, library, run};
+
+/// Shared by the transports, with the stub of Unity.
+const UNITY: [&str; 3] = ["RoomLink", "tests/Unity", "tests/Commands"];
+
+/// Sources in `examples/FOLDER`, and the shared ones.
+pub(crate) fn sources(folder: &str, files: &[&str]) -> Vec<String> {
+    let own = files.iter().map(|file| (folder, file));
+    let shared = UNITY.iter().map(|file| ("unity", file));
+    own.chain(shared)
+        .map(|(folder, file)| format!("examples/{folder}/{file}.cs"))
+        .collect()
+}
 
 /// The sources of a program in `examples/mirror/tests`.
 fn mirror(program: &str) -> Vec<String> {
@@ -21,10 +31,9 @@ fn mirror(program: &str) -> Vec<String> {
         "RoomObject",
         "Chest",
         "tests/Stub",
-        "tests/Commands",
         program,
     ];
-    ours.map(|file| format!("examples/mirror/{file}.cs")).into()
+    sources("mirror", &ours)
 }
 
 #[test]
@@ -362,185 +371,12 @@ fn coins(object: &str) -> u32 {
 
 /// "N messages ... with B bytes". A message that allocates takes at least 24 bytes; an event among them may allocate.
 #[track_caller]
-fn costs_nothing(line: &str) {
+pub(crate) fn costs_nothing(line: &str) {
     println!("{line}");
     let words: Vec<_> = line.split(' ').collect();
     let messages: u64 = words[0].parse().expect("messages");
     let bytes: u64 = words[words.len() - 2].parse().expect("bytes");
     assert!(bytes < messages, "{line}");
-}
-
-/// The first of them that reports to be the host.
-fn take_host(players: &mut Vec<Player>) -> Player {
-    let start = Instant::now();
-    loop {
-        for index in 0..players.len() {
-            if players[index].has_printed("host") {
-                return players.remove(index);
-            }
-        }
-        assert!(start.elapsed() < TIMEOUT, "no player became the host");
-    }
-}
-
-const TIMEOUT: Duration = Duration::from_secs(60);
-
-struct Player {
-    id: &'static str,
-    process: Child,
-    lines: Receiver<String>,
-    /// Printed lines that `next` has passed or `has_printed` has seen.
-    passed: Vec<String>,
-    /// Number of these that `next` is done with.
-    done: usize,
-}
-
-impl Player {
-    fn start(command: &[&Path], id: &'static str, session: &str, contact: Option<&str>) -> Self {
-        let library = library();
-        let mut process = Command::new(command[0])
-            .args(&command[1..])
-            .args([id, session])
-            .args(contact)
-            .env("LD_LIBRARY_PATH", library.parent().expect("a folder"))
-            .stdin(Stdio::piped())
-            .stdout(Stdio::piped())
-            .spawn()
-            .unwrap_or_else(|error| panic!("{command:?} does not start: {error}"));
-        let lines = lines_of(process.stdout.take().expect("piped"));
-        Self {
-            id,
-            process,
-            lines,
-            passed: Vec::new(),
-            done: 0,
-        }
-    }
-
-    fn send(&mut self, command: &str) {
-        let input = self.process.stdin.as_mut().expect("piped");
-        writeln!(input, "{command}").expect("it listens");
-    }
-
-    /// The rest of the next line that starts with `start`.
-    #[track_caller]
-    fn next(&mut self, start: &str) -> String {
-        let deadline = Instant::now() + TIMEOUT;
-        loop {
-            while self.done < self.passed.len() {
-                self.done += 1;
-                if let Some(rest) = self.passed[self.done - 1].strip_prefix(start) {
-                    return rest.to_owned();
-                }
-            }
-            match self
-                .lines
-                .recv_timeout(deadline.saturating_duration_since(Instant::now()))
-            {
-                Ok(line) => self.passed.push(line),
-                Err(_) => panic!("{}: no line {start:?} in {:#?}", self.id, self.passed),
-            }
-        }
-    }
-
-    /// Whether it has printed `line` since the last `next`; waits a moment for more.
-    fn has_printed(&mut self, line: &str) -> bool {
-        match self.lines.recv_timeout(Duration::from_millis(10)) {
-            Ok(line) => self.passed.push(line),
-            Err(RecvTimeoutError::Timeout) => {}
-            Err(RecvTimeoutError::Disconnected) => panic!("{} ended: {:#?}", self.id, self.passed),
-        }
-        self.passed[self.done..].iter().any(|passed| passed == line)
-    }
-
-    /// The server's connection to a client.
-    fn id_of(&self, client: &str) -> String {
-        let line = self.passed.iter().find(|line| line.ends_with(client));
-        let line = line.expect("it has connected");
-        line.split(' ').nth(1).expect("a number").to_owned()
-    }
-
-    /// Returns it with all that it has printed.
-    fn kill(mut self) -> Self {
-        self.process.kill().expect("it can be killed");
-        self.passed.extend(self.lines.iter());
-        self
-    }
-
-    fn signal(&self, signal: libc::c_int) {
-        let id = libc::pid_t::try_from(self.process.id()).expect("a process id");
-        // SAFETY: no memory is passed, and the process has not been waited for.
-        assert_eq!(unsafe { libc::kill(id, signal) }, 0, "{}", self.id);
-    }
-
-    /// As `next`, of all lines that it has ever printed.
-    #[track_caller]
-    fn next_of_all(&mut self, start: &str) -> String {
-        self.done = 0;
-        self.next(start)
-    }
-
-    /// The rest of the last line that starts with `start`.
-    #[track_caller]
-    fn last(&self, start: &str) -> &str {
-        let mut lines = self.passed.iter().rev();
-        lines
-            .find_map(|line| line.strip_prefix(start))
-            .expect("a line")
-    }
-
-    /// The objects of a world's host, once the room has them.
-    #[track_caller]
-    fn next_saved(&mut self) -> BTreeMap<String, String> {
-        self.send("save");
-        let line = self.next("world ");
-        let objects = line.split(' ').map(|object| {
-            let (key, value) = object.split_once('=').expect("a value");
-            (key.to_owned(), value.to_owned())
-        });
-        objects.collect()
-    }
-
-    /// A world's objects as this member's room has them, once that holds.
-    #[track_caller]
-    fn room_until(&mut self, holds: impl Fn(&str) -> bool) -> String {
-        let start = Instant::now();
-        loop {
-            self.send("room");
-            let room = self.next("room ");
-            if holds(&room) {
-                return room;
-            }
-            assert!(start.elapsed() < TIMEOUT, "{}: {room}", self.id);
-        }
-    }
-
-    fn ends_well(mut self) {
-        drop(self.process.stdin.take());
-        let status = self.process.wait().expect("it can be waited for");
-        assert!(status.success(), "{}: {status}", self.id);
-    }
-}
-
-impl Drop for Player {
-    fn drop(&mut self) {
-        // An error does not matter here: the process may have ended before.
-        let _ = self.process.kill();
-        let _ = self.process.wait();
-    }
-}
-
-/// Read on a thread of its own: the end of a process ends it.
-fn lines_of(output: ChildStdout) -> Receiver<String> {
-    let (sender, receiver) = channel();
-    std::thread::spawn(move || {
-        for line in BufReader::new(output).lines().map_while(Result::ok) {
-            if sender.send(line).is_err() {
-                return;
-            }
-        }
-    });
-    receiver
 }
 
 const BEPINEX: [&str; 3] = [

@@ -1,4 +1,4 @@
-//! Programs in C, C++, C# and Python that load the built library, as hosts do.
+//! Programs in C, C++, C#, Python, Lua, JavaScript and Java that load the built library, as hosts do.
 //!
 //! They need `target/release/libmeta_mystia_network.so` (`make build`) and the tools that `scripts/install-tools.sh` installs.
 //! Run as root, each test has its own network, and several run at a time.
@@ -22,15 +22,18 @@ mod migration;
 mod names;
 mod old_host;
 mod over_a_relay;
+mod overlay;
 mod packages_c;
 mod packages_csharp;
 mod packages_python;
 mod picture;
+mod players;
 mod port_mapping;
 mod promises;
 mod readme;
 mod rooms;
 mod sample;
+mod scripts;
 mod seeded;
 mod snippets;
 mod state;
@@ -38,4 +41,5 @@ mod stories;
 mod survive;
 mod tools;
 mod transfers;
+mod transports;
 mod typed;

@@ -118,6 +118,34 @@ def text_of_others_cannot_move_the_cursor():
         room.leave(room.hosts)
 
 
+def a_panel_shows_the_links_and_the_rooms_around():
+    with Room("alice", "bob", "cid") as room:
+        first, second, third = room.leader_first()
+        third.type("/panel")
+        room.wait_for_line(third, f"panel: 3 members, leader: {first.name}")
+        direct = re.compile(rf"\[{third.name}\] panel: {second.name}: \d+\.\d ms, loss \d+\.\d %, direct, in [\d.]+ K?B/s, out [\d.]+ K?B/s")
+        room.wait([third], TIMEOUT_SECONDS, lambda: None if any(map(direct.fullmatch, third.lines)) else "no line of the link")
+        killed_at = first.kill()
+        room.hosts.remove(first)
+        room.wait_for_agreement(room.hosts, TIMEOUT_SECONDS, since=killed_at)
+        expected = [f"[{third.name}] panel: {line}" for line in (f"3 members, leader: {third.leader}", f"{first.name}: lost, dialled again")]
+
+        def lacks():
+            third.type("/panel")  # again and again: the lines may be a second old
+            return [line for line in expected if line not in third.lines] or None
+
+        room.wait([third], TIMEOUT_SECONDS, lacks)
+        shown = [*COMMAND, "--id", "dora", "--session", f"{SESSION}-shown", "--card", "Tea"]
+        with Terminal(shown, ENVIRONMENT):
+            third.type("/rooms")
+            room.wait_for_line(third, "found room: Tea, 1 here")
+            third.type("/rooms")
+            room.wait_for_line(third, "panel: 1 room in the local network")
+            listed = re.compile(rf"\[{third.name}\] panel: Tea: 1 player, at [\d.]+:\d+")
+            room.wait([third], TIMEOUT_SECONDS, lambda: None if any(map(listed.fullmatch, third.lines)) else "no line of the room")
+        room.leave(room.hosts)
+
+
 def a_failed_dial_ends_it_with_the_librarys_sentence():
     command = [*COMMAND, "--id", "alice", "--session", SESSION, "--connect", "nonsense"]
     done = subprocess.run(command, env=ENVIRONMENT, stdin=subprocess.DEVNULL, capture_output=True, timeout=TIMEOUT_SECONDS, text=True)

@@ -37,6 +37,7 @@ mod mono {
     stories! { on_mono, "sample.py":
         two_lobbies_chat_transfer_and_kick
         a_lost_member_is_shown_until_it_is_back
+        a_panel_shows_the_links_and_the_rooms_around
         text_of_others_cannot_move_the_cursor
         a_failed_dial_ends_it_with_the_librarys_sentence
         ctrl_c_leaves_the_room

@@ -23,6 +23,23 @@ pub use super::attempts::REDIAL_INTERVAL;
 /// Longest wait between the dials of a lost member within the first minute.
 const EARLY_RECONNECT_CAP: Duration = Duration::from_secs(2);
 const EARLY: Duration = Duration::from_secs(60);
+/// Within the first minute a lost member is dialled again after this part of the time for which it has been lost,
+const YOUNG_PART: u32 = 8;
+/// but not sooner than this,
+const SOONEST: Duration = Duration::from_millis(250);
+/// and after this for each lost member: all together are dialled eight times a second.
+const YOUNG_SPACING: Duration = Duration::from_millis(125);
+/// Time within which a lost member must answer: the next dial follows soon. It grows with the wait, since round trips may have
+/// become longer; not beyond a second, in which no other dial could follow a return of its side,
+const YOUNG_LASTS: Duration = Duration::from_millis(500);
+const YOUNG_LASTS_CAP: Duration = Duration::from_secs(1);
+/// but every fourth dial of one that has been lost for longer, and every dial over a line that was as slow as that.
+const SLOW_LASTS: Duration = Duration::from_secs(2);
+const SLOW_DIAL: u32 = 4;
+/// Members that were lost within this time of each other are of one side.
+const SIDE_WINDOW: Duration = Duration::from_secs(2);
+/// Least time between a dial of a lost member and the next one that another member's return causes.
+const WAKE_INTERVAL: Duration = Duration::from_millis(500);
 /// Time after which an unreachable peer is forgotten.
 pub const GIVE_UP_AFTER: Duration = Duration::from_secs(60);
 /// Dials at once; after these, `DIALS_PER_SECOND`.
@@ -80,8 +97,11 @@ pub struct Dial {
     /// has answered at an address that others on the internet may reach, or not. Otherwise they are dialled with the
     /// members, if no address answers soon.
     pub relays_at_once: bool,
-    /// Set if both ends dial at the same time: the time within which an address must answer, because the next round follows.
-    pub round_lasts: Option<Duration>,
+    /// Set if another dial follows soon: the time within which an address must answer.
+    pub lasts: Option<Duration>,
+    /// Set if another dial follows soon: the time within which the peer must answer over a carrier. While a dial is open, one
+    /// of the other end may be refused.
+    pub carried_lasts: Option<Duration>,
 }
 
 /// An address to dial.
@@ -156,6 +176,12 @@ impl Candidate {
         !self.dialing && (self.dial_at.is_some_and(|at| now >= at) || self.relays_due(now))
     }
 
+    /// The time of the next dial that another member's return causes, at the earliest.
+    fn may_wake_at(&self, at: Time) -> Time {
+        self.dialled_at
+            .map_or(at, |dialled_at| at.max(dialled_at + WAKE_INTERVAL))
+    }
+
     fn relays_due(&self, now: Time) -> bool {
         self.over_relays.is_some_and(|(at, _)| now >= at)
     }
@@ -206,12 +232,16 @@ impl Candidate {
         for (ip, ports) in ports {
             let is_confirmed = self.is_confirmed(ip);
             let has_answered = attempts.has_answered(ports[0]);
-            let is_lost = self.lost.is_some() && has_answered;
+            // The address of the lost link needs no rest. The others may be those of another member.
+            let is_lost = |address: &SocketAddr| {
+                let is_its = self.addresses.first() == Some(address);
+                self.lost.is_some() && has_answered && (is_its || is_rested(*address))
+            };
             let may_dial = |address: &SocketAddr| {
                 let has_tries_left = attempts.has_tries_left(*address, is_confirmed)
                     || (is_confirmed && self.is_extra_round());
                 // Dials under other names do not hold back one that both ends have agreed on.
-                is_lost || (has_tries_left && (is_confirmed || is_rested(*address)))
+                is_lost(address) || (has_tries_left && (is_confirmed || is_rested(*address)))
             };
             let address = |at| DialAddress { at, has_answered };
             if has_answered {
@@ -238,6 +268,36 @@ struct Lost {
     since: Time,
     wait: Duration,
     dials: u32,
+    /// Its round-trip time.
+    rtt: Duration,
+    /// Another member of its side has returned since the last dial: the next one follows after this wait.
+    woken: Option<Duration>,
+}
+
+impl Lost {
+    fn is_young(&self, now: Time) -> bool {
+        now.since(self.since) < EARLY
+    }
+
+    /// Whether its dials are brief and follow soon. With a limit of dials they last as long as the host expects.
+    fn is_dialled_often(&self, now: Time, reconnect: Reconnect) -> bool {
+        self.is_young(now) && reconnect.max_retries.is_none()
+    }
+
+    fn young_wait(&self, now: Time) -> Duration {
+        (now.since(self.since) / YOUNG_PART).max(SOONEST)
+    }
+
+    /// The time within which an address must answer if the next dial follows soon.
+    fn lasts(&self, now: Time) -> Duration {
+        let part = now.since(self.since) / YOUNG_PART;
+        let is_slow = part > SLOW_LASTS && self.dials.is_multiple_of(SLOW_DIAL);
+        let usual = match is_slow {
+            true => SLOW_LASTS,
+            false => part.clamp(YOUNG_LASTS, YOUNG_LASTS_CAP),
+        };
+        usual.max((self.rtt * 4).min(SLOW_LASTS))
+    }
 }
 
 /// The peers to dial; see the module's text.
@@ -329,15 +389,15 @@ impl Introductions {
         })
     }
 
-    /// Handles the loss of a linked peer: both ends dial it, until `give_up_at`. A peer with a direct link has answered at
-    /// the first address; one that was reached by a carrier `may_lack` addresses.
+    /// Handles the loss of a linked peer with that round-trip time: both ends dial it, until `give_up_at`. A peer with a
+    /// direct link has answered at the first address; one that was reached by a carrier `may_lack` addresses.
     pub fn lost(
         &mut self,
         now: Time,
         peer: &PeerId,
         key: Fingerprint,
-        addresses: &[SocketAddr],
-        may_lack: bool,
+        (addresses, may_lack): (&[SocketAddr], bool),
+        rtt: Duration,
         give_up_at: Time,
     ) {
         if let Some(address) = addresses.first() {
@@ -362,7 +422,32 @@ impl Introductions {
                 since: now,
                 wait,
                 dials: 0,
+                rtt,
+                woken: None,
             });
+        }
+    }
+
+    /// Handles the return of a member that was lost at `since`: what cut off the others of its side may be over. The smaller
+    /// id dials at once, the larger one a little later.
+    pub fn side_returned(&mut self, now: Time, me: &PeerId, since: Time) {
+        for (peer, candidate) in self.candidates.iter_mut() {
+            let lost = candidate.lost.as_mut().filter(|lost| {
+                lost.is_dialled_often(now, self.reconnect) && are_near(lost.since, since)
+            });
+            let Some(lost) = lost else {
+                continue;
+            };
+            let wait = match me < peer {
+                true => Duration::ZERO,
+                false => OTHER_END_WAITS,
+            };
+            if candidate.dialing {
+                lost.woken = Some(wait);
+                continue;
+            }
+            let dial_at = candidate.may_wake_at(now + wait);
+            candidate.dial_at = Some(candidate.dial_at.map_or(dial_at, |at| at.min(dial_at)));
         }
     }
 
@@ -617,18 +702,36 @@ impl Introductions {
             self.candidates.remove(peer);
             return true;
         }
-        let cap = if now.since(lost.since) < EARLY {
+        let cap = if lost.is_young(now) {
             self.reconnect.max.min(EARLY_RECONNECT_CAP)
         } else {
             self.reconnect.max
         };
         let wait = (lost.wait * 2).min(cap);
-        let dial_at = now + self.jittered(wait);
+        let wait = match lost.is_dialled_often(now, self.reconnect) {
+            true => self.spaced(wait.min(lost.young_wait(now))),
+            false => wait,
+        };
+        let dial_at = now + lost.woken.unwrap_or_else(|| self.jittered(wait));
         if let Some(candidate) = self.candidates.get_mut(peer) {
-            candidate.dial_at = Some(dial_at);
-            candidate.lost = Some(Lost { wait, ..lost });
+            candidate.dial_at = Some(match lost.woken {
+                Some(_) => candidate.may_wake_at(dial_at),
+                None => dial_at,
+            });
+            candidate.lost = Some(Lost {
+                wait,
+                woken: None,
+                ..lost
+            });
         }
         false
+    }
+
+    /// `wait`, or longer if all lost members together would be dialled too often.
+    fn spaced(&self, wait: Duration) -> Duration {
+        let candidates = self.candidates.values();
+        let lost = candidates.filter(|known| known.lost.is_some()).count();
+        wait.max(YOUNG_SPACING * u32::try_from(lost).unwrap_or(u32::MAX))
     }
 
     /// Peers that are being dialled and have no link.
@@ -747,13 +850,19 @@ impl Introductions {
             };
             let answers_soon = |at: &DialAddress| at.has_answered || !is_global(at.at.ip());
             let is_round = is_due && candidate.direct_again == Some(Again::Agreed);
+            let often = candidate
+                .lost
+                .filter(|lost| lost.is_dialled_often(now, self.reconnect));
+            let often = often.map(|lost| lost.lasts(now));
             dials.push(Dial {
                 peer: peer.clone(),
                 key: candidate.key,
                 relays_at_once: candidate.lost.is_some() || !addresses.iter().any(answers_soon),
                 addresses,
                 carriers,
-                round_lasts: candidate.round.filter(|_| is_round).map(lasts),
+                lasts: often.or_else(|| candidate.round.filter(|_| is_round).map(lasts)),
+                // Two links instead of one.
+                carried_lasts: often.map(|lasts| lasts * 2),
             });
         }
         dials
@@ -775,6 +884,11 @@ fn lasts(round: u32) -> Duration {
         0 => FIRST_ROUND_LASTS,
         _ => ROUND_LASTS,
     }
+}
+
+/// Whether two losses may have one cause.
+fn are_near(one: Time, other: Time) -> bool {
+    one.since(other).max(other.since(one)) <= SIDE_WINDOW
 }
 
 /// `wait` plus or minus up to a quarter.
@@ -953,7 +1067,7 @@ mod tests {
             introductions.dial_for_direct(at(ms), &b, round);
             let dialled = introductions.due(at(ms), direct);
             assert!(!introductions.dial_failed(at(ms), &b, false));
-            dialled.first().and_then(|dial| dial.round_lasts)
+            dialled.first().and_then(|dial| dial.lasts)
         };
         let (first, later) = (Some(FIRST_ROUND_LASTS), Some(ROUND_LASTS));
         // Whatever number a peer gives to its rounds.
@@ -1081,8 +1195,8 @@ mod tests {
             at(0),
             &id("b"),
             Fingerprint([1; 32]),
-            &address,
-            false,
+            (&address, false),
+            Duration::ZERO,
             at(until_ms),
         );
         let mut dials = Vec::new();
@@ -1098,25 +1212,54 @@ mod tests {
     }
 
     #[test]
-    fn a_lost_member_is_dialled_with_waits_that_double_up_to_two_seconds() {
+    fn a_lost_member_is_dialled_less_often_with_age_and_at_last_every_two_seconds() {
         let reconnect = Reconnect {
             initial: Duration::from_millis(100),
             ..Reconnect::default()
         };
-        let dials = dials_of_a_lost_member(reconnect, 20_000);
-        let waits: Vec<_> = [&[0], &dials[..]]
-            .concat()
-            .windows(2)
-            .map(|pair| pair[1] - pair[0])
-            .collect();
-        for (wait, plain) in waits
-            .iter()
-            .zip([100, 200, 400, 800, 1600, 2000, 2000, 2000])
-        {
+        let dials = dials_of_a_lost_member(reconnect, 40_000);
+        let mut before = 0;
+        for (number, at) in dials.iter().enumerate() {
+            let plain = match number {
+                0 => 100,
+                1 => 200,
+                _ => (before / 8).clamp(250, 2000),
+            };
             let (least, most) = (plain * 75 / 100, plain * 125 / 100 + 1);
-            assert!((least..=most).contains(wait), "{waits:?}");
+            assert!((least..=most).contains(&(at - before)), "{dials:?}");
+            before = *at;
         }
-        assert!(dials.last() > Some(&17_000) && dials.last() < Some(&20_000));
+        assert!(before > 37_000, "{dials:?}");
+    }
+
+    #[test]
+    fn a_hundred_lost_members_are_dialled_eight_times_a_second() {
+        let mut introductions = Introductions::new(at(0), Reconnect::default(), 1);
+        let address = ["10.0.0.1:1".parse().expect("an address")];
+        for number in 0..100 {
+            introductions.lost(
+                at(0),
+                &id(&format!("p{number}")),
+                Fingerprint([1; 32]),
+                (&address, false),
+                Duration::ZERO,
+                at(100_000),
+            );
+        }
+        let mut dials = Vec::new();
+        while let Some(now) = introductions
+            .next_deadline()
+            .filter(|now| *now < at(60_000))
+        {
+            for dial in introductions.due(now, direct) {
+                dials.push(now.as_micros() / 1000);
+                let _ = introductions.dial_failed(now, &dial.peer, false);
+            }
+        }
+        // The first ones come together.
+        let later = dials.iter().filter(|at| (20_000..60_000).contains(*at));
+        let each_second = later.count() / 40;
+        assert!((6..=10).contains(&each_second), "{each_second}");
     }
 
     #[test]

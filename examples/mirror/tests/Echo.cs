@@ -3,7 +3,8 @@
 // events, one line each, and the managed memory that they took. Its input are commands, a line each, and its end ends the program:
 // connect [ADDRESS], disconnect (the client); serve, drop ID, stop (the server); address.
 //
-//   mcs -langversion:7 -out:Echo.exe examples/mirror/*.cs examples/mirror/tests/{Stub,Commands,Echo}.cs bindings/csharp/*.cs
+//   mcs -langversion:7 -out:Echo.exe examples/mirror/*.cs examples/mirror/tests/{Stub,Echo}.cs \
+//     examples/unity/RoomLink.cs examples/unity/tests/{Unity,Commands}.cs bindings/csharp/*.cs
 //   LD_LIBRARY_PATH=target/release mono Echo.exe server SESSION
 //   LD_LIBRARY_PATH=target/release mono Echo.exe client SESSION ADDRESS
 

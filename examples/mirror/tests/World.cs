@@ -3,7 +3,8 @@
 // LENGTH, destroy KEY, work (every frame changes all chests) and rest, save (prints the world once the room has it), stop, restart. At a client: usurp
 // (writes to the room as another host does). At both: earn COINS, room (the coins in the room's properties).
 //
-//   mcs -langversion:7 -out:World.exe examples/mirror/*.cs examples/mirror/tests/{Stub,Commands,World}.cs bindings/csharp/*.cs
+//   mcs -langversion:7 -out:World.exe examples/mirror/*.cs examples/mirror/tests/{Stub,World}.cs \
+//     examples/unity/RoomLink.cs examples/unity/tests/{Unity,Commands}.cs bindings/csharp/*.cs
 //   LD_LIBRARY_PATH=target/release mono World.exe ann SESSION
 //   LD_LIBRARY_PATH=target/release mono World.exe bob SESSION ADDRESS
 

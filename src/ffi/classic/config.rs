@@ -11,7 +11,8 @@ use crate::ffi::growing::bytes;
 #[repr(C)]
 pub struct NetworkConfigFFI {
     /// Longest wait between two dials of a lost peer, in milliseconds [30000]. At least
-    /// reconnect_initial_ms. In the first minute after a loss no wait exceeds 2 seconds.
+    /// reconnect_initial_ms. In the first minute after a loss the waits are shorter
+    /// (docs/life-of-a-peer.md, "Reconnection").
     pub reconnect_max_ms: u32,
     /// Payloads longer than this, in bytes, are compressed if that saves at least a quarter [512].
     /// 0 tries every payload.

@@ -7,6 +7,7 @@ use super::cut::{cut, heal};
 use super::memory::resident_bytes;
 use super::*;
 use crate::core::event::{Transfer, TransferNews, TransferOutcome};
+use crate::core::path::LinkPath;
 use crate::core::wire::FEATURE_TRANSFERS;
 use crate::dispatch::{Event, Reported};
 use crate::error::{Coded, DataTransferError};
@@ -277,6 +278,35 @@ async fn a_transfer_goes_on_over_the_next_link_from_the_byte_that_has_arrived() 
     }
     assert!(*memory.lock().expect("whole") == data);
     assert!(b.seen.borrow().parts[&parts] == data, "no part came twice");
+}
+
+#[tokio::test]
+async fn a_direct_link_that_takes_over_carries_a_transfer_on() {
+    let relay = relay_links::start_relay();
+    let (a, b) = relay_links::relayed(relay_links::line(&relay)).await;
+    let (a, b) = (Mover::of(a), Mover::of(b));
+    let data = noise(32 << 20);
+    let transfer = a.send(&b, &data);
+    let memory = b.accept(&a, transfer, data.len()).await;
+    b.progress(transfer).await;
+    relay_links::heal_direct(&a.host, &b.host);
+    assert_eq!(a.host.connect(&b.host).await, (true, 0));
+    for (one, other) in [(&a, "b"), (&b, "a")] {
+        eventually("a direct link", || {
+            relay_links::path(&one.host, other) == Some(LinkPath::Direct)
+        })
+        .await;
+    }
+    let is_over = b.seen.borrow().results.contains_key(&transfer);
+    assert!(!is_over, "the direct link came too late for this test");
+    relay.stop();
+    for end in [&a, &b] {
+        assert_eq!(end.result(transfer).await, TransferOutcome::Complete);
+    }
+    assert!(*memory.lock().expect("whole") == data);
+    for (one, other) in [(&a, "b"), (&b, "a")] {
+        assert_eq!(one.host.comings_and_goings(), [joined(other)]);
+    }
 }
 
 #[tokio::test]

@@ -34,7 +34,7 @@ use crate::world::{Happening, Process, World};
 pub use admission::{Numbers, Question};
 pub use closed_ports::ClosedPorts;
 pub use data::Data;
-pub(crate) use paths::pair;
+pub(crate) use paths::{Loss, pair};
 pub use paths::{Paths, Planted};
 
 pub use relays::ToRelay;
@@ -137,6 +137,8 @@ pub struct Pending {
     attempt_of: Option<u64>,
     /// Whether a wall keeps its packets back.
     held: bool,
+    /// Whether the other end has answered.
+    greeted: bool,
 }
 
 /// A future event of links.
@@ -188,6 +190,7 @@ pub enum Wire {
     DialOver {
         dial: u64,
         over: Via,
+        lasts: Option<Duration>,
     },
     /// An attempt that no answer ended is over.
     AttemptTimeout {
@@ -460,7 +463,7 @@ impl World {
             Wire::Data(data) => self.data_arrives(*data),
             Wire::Datagram { link, from, probe } => self.deliver_datagram(link, from, probe),
             Wire::Refused { link, from, sent } => self.refused(link, from, sent),
-            Wire::DialOver { dial, over } => self.dial_over(dial, over),
+            Wire::DialOver { dial, over, lasts } => self.dial_over(dial, over, lasts),
             Wire::AttemptTimeout { dial } => self.attempt_failed(dial, true, false),
             Wire::AtCarrier {
                 carrier,
@@ -498,7 +501,7 @@ impl World {
             format_args!("{} connects to {}", self.slots[from].id, self.slots[to].id),
         );
         let _ = self.feed(from, Input::HostDialing(true));
-        self.dial(from, to, None);
+        self.dial(from, to, None, None);
     }
 
     pub fn dial_for_core(&mut self, from: usize, dial: &Dial) {
@@ -520,7 +523,7 @@ impl World {
         });
         let busy = |to: &usize| !self.dials.values().any(|d| d.from == from && d.to == *to);
         match to.filter(busy) {
-            Some(to) => self.dial(from, to, Some(dial.key)),
+            Some(to) => self.dial(from, to, Some(dial.key), dial.lasts),
             None => {
                 let peer = dial.peer.clone();
                 let _ = self.feed(
@@ -534,7 +537,13 @@ impl World {
         }
     }
 
-    fn dial(&mut self, from: usize, to: usize, expects: Option<Fingerprint>) {
+    fn dial(
+        &mut self,
+        from: usize,
+        to: usize,
+        expects: Option<Fingerprint>,
+        lasts: Option<Duration>,
+    ) {
         self.made += 1;
         let dial = self.made;
         let life = self.slots[from].life;
@@ -550,9 +559,13 @@ impl World {
                 over: None,
                 attempt_of: None,
                 held: false,
+                greeted: false,
             },
         );
         self.begin_dial(dial);
+        if let Some(lasts) = lasts {
+            self.at(self.now + lasts, Happening::Wire(Wire::RoundOver { dial }));
+        }
     }
 
     /// An attempt begins, unless a wall keeps its packets back.
@@ -596,6 +609,9 @@ impl World {
         let blocked = !self.passes_from(from, over, to) || !self.passes_from(to, over, from);
         if blocked || self.is_paused(from) || self.is_paused(to) || !self.is_life(from, life) {
             return;
+        }
+        if let Some(pending) = self.dials.get_mut(&dial) {
+            pending.greeted = true;
         }
         let Some(mut hello) = self.hello(from, by_hand) else {
             return;

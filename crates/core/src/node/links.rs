@@ -15,6 +15,7 @@ pub(super) struct Absent {
     pub(super) address: Option<SocketAddr>,
     pub(super) is_host: bool,
     newest_heartbeat: Option<u64>,
+    since: Time,
     hold_until: Time,
     /// Whether the room is over for it: it does not return. Its departure waits for the reason until `hold_until`.
     pub(super) ended: bool,
@@ -107,6 +108,10 @@ impl Node {
         member.is_host = link.is_host;
         let event = match returning {
             Some(absent) => {
+                if absent.key == link.key {
+                    self.introductions
+                        .side_returned(now, &self.me, absent.since);
+                }
                 member.returns_after(absent.newest_heartbeat);
                 Event::Returned(Returned::new(peer.clone()))
             }
@@ -408,10 +413,10 @@ impl Node {
         self.note_lost_path(now, peer);
         if let Some(member) = self.membership.get(peer) {
             let key = member.key;
-            let may_lack = !member.path.is_direct();
-            let addresses = &member.addresses;
+            let addresses = (&*member.addresses, !member.path.is_direct());
+            let rtt = member.rtt.smoothed().unwrap_or_default();
             self.introductions
-                .lost(now, peer, key, addresses, may_lack, hold_until);
+                .lost(now, peer, key, addresses, rtt, hold_until);
             self.dial_over_relays(now, peer, key);
             self.event(Event::Reconnecting(peer.clone()));
         }
@@ -449,6 +454,7 @@ impl Node {
                 address: member.addresses.first().copied(),
                 is_host: member.is_host,
                 newest_heartbeat: member.newest_heartbeat(),
+                since: now,
                 hold_until,
                 ended,
             },

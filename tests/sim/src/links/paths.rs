@@ -112,7 +112,16 @@ pub struct Paths {
     /// Number of changes of the path of each peer that each host learned, since this was last cleared.
     pub(crate) changes: BTreeMap<(usize, PeerId), u32>,
     /// Links that hosts learned to be lost, by place and peer's place, since this was last cleared.
-    pub(crate) losses: Vec<(usize, usize)>,
+    pub(crate) losses: Vec<Loss>,
+}
+
+/// A place has lost its link with another one.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Loss {
+    pub(crate) slot: usize,
+    pub(crate) other: usize,
+    /// Whether packets of the two had another way.
+    pub(crate) had_way: bool,
 }
 
 pub(crate) fn pair(a: usize, b: usize) -> (usize, usize) {
@@ -626,7 +635,7 @@ impl World {
             return self.core_dial_failed(whole, false);
         }
         if is_silent {
-            let at = self.now + dial.round_lasts.unwrap_or(HOST_DIAL_TIMEOUT);
+            let at = self.now + dial.lasts.unwrap_or(HOST_DIAL_TIMEOUT);
             let over = Wire::AttemptTimeout { dial: whole };
             self.at(at, Happening::Wire(over));
         }
@@ -636,18 +645,32 @@ impl World {
                 _ => first,
             };
             let at = self.now + first + CARRIER_STAGGER * index;
-            self.at(at, Happening::Wire(Wire::DialOver { dial: whole, over }));
+            let begins = Wire::DialOver {
+                dial: whole,
+                over,
+                lasts: dial.carried_lasts,
+            };
+            self.at(at, Happening::Wire(begins));
         }
         for to in targets {
             let attempt = self.attempt(whole, to, None);
-            if let (Some(dial), Some(lasts)) = (attempt, dial.round_lasts) {
-                self.at(self.now + lasts, Happening::Wire(Wire::RoundOver { dial }));
-            }
+            self.ends_unanswered(attempt, dial.lasts);
+        }
+    }
+
+    /// Ends an attempt after that time, unless the other end has answered.
+    fn ends_unanswered(&mut self, attempt: Option<u64>, lasts: Option<Duration>) {
+        if let (Some(dial), Some(lasts)) = (attempt, lasts) {
+            self.at(self.now + lasts, Happening::Wire(Wire::RoundOver { dial }));
         }
     }
 
     pub(super) fn round_over(&mut self, dial: u64) {
-        if self.dials.get(&dial).is_some_and(|pending| pending.held) {
+        if self
+            .dials
+            .get(&dial)
+            .is_some_and(|pending| pending.held || !pending.greeted)
+        {
             self.dial_failed(dial, false);
         }
     }
@@ -672,13 +695,14 @@ impl World {
             over,
             attempt_of: Some(whole),
             held: false,
+            greeted: false,
         };
         self.dials.insert(dial, pending);
         self.begin_dial(dial);
         Some(dial)
     }
 
-    pub(super) fn dial_over(&mut self, whole: u64, over: Via) {
+    pub(super) fn dial_over(&mut self, whole: u64, over: Via, lasts: Option<Duration>) {
         let Some(core_dial) = self.paths.dials.get(&whole) else {
             return;
         };
@@ -696,10 +720,11 @@ impl World {
         };
         match self.slots.iter().position(has_key) {
             Some(to) if to != from => {
-                self.attempt(whole, to, Some(over));
+                let attempt = self.attempt(whole, to, Some(over));
+                self.ends_unanswered(attempt, lasts);
             }
             _ => {
-                let at = self.now + HOST_DIAL_TIMEOUT;
+                let at = self.now + lasts.unwrap_or(HOST_DIAL_TIMEOUT);
                 self.at(at, Happening::Wire(Wire::AttemptTimeout { dial: whole }));
             }
         }

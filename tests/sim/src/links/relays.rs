@@ -453,6 +453,7 @@ impl World {
             over: Some(Via::Relay(relay)),
             attempt_of: None,
             held: false,
+            greeted: false,
         };
         self.dials.insert(dial, pending);
         self.begin_dial(dial);

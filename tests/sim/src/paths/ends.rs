@@ -8,7 +8,7 @@ use room_core::wire::Strategy;
 
 use super::PathsPlan;
 use crate::chaos::{Run, ms};
-use crate::links::pair;
+use crate::links::{Loss, pair};
 use crate::world::World;
 
 /// Longest time until all pairs are linked on their best paths: a member's new address is reported a minute after the last one at
@@ -136,13 +136,14 @@ impl Run<'_> {
         }
         // One link may replace another that an end has lost.
         let losses = &self.world.paths.losses;
-        let lost = losses.iter().find(|(slot, other)| {
-            let again = losses.iter().filter(|loss| **loss == (*slot, *other));
-            let is_back = again.count() == 1 && self.world.are_joined(*slot, *other);
-            joined.contains(&pair(*slot, *other)) && !is_back
+        let lost = losses.iter().find(|loss| {
+            let ends = |loss: &Loss| (loss.slot, loss.other);
+            let again = losses.iter().filter(|another| ends(another) == ends(loss));
+            let is_back = again.count() == 1 && self.world.are_joined(loss.slot, loss.other);
+            joined.contains(&pair(loss.slot, loss.other)) && !is_back && loss.had_way
         });
         let name = |slot: usize| &self.world.slots[slot].id;
-        let lost = lost.map(|(slot, other)| format!("{} lost {}", name(*slot), name(*other)));
+        let lost = lost.map(|loss| format!("{} lost {}", name(loss.slot), name(loss.other)));
         let changes = self.world.paths.changes.iter();
         // With each leader that a member shows another one may carry its packets.
         let is_led = |slot: usize| {
@@ -172,6 +173,22 @@ impl World {
             .collect()
     }
 
+    /// A member that carries the packets of a pair, if both choose it.
+    fn carrier_between(&self, running: &[usize], a: usize, b: usize) -> Option<usize> {
+        running.iter().copied().find(|c| {
+            let is_third = *c != a && *c != b;
+            let is_linked = self.is_linked(a, *c) && self.is_linked(*c, b);
+            is_third && is_linked && self.forwards(*c) && self.is_used_by(*c, a, b)
+        })
+    }
+
+    /// Whether packets of a pair have any way. Their only carrier may be a former leader, which carries for no other member.
+    pub(crate) fn has_way(&self, a: usize, b: usize) -> bool {
+        !self.paths.walls.contains_key(&pair(a, b))
+            || self.paths.relays.of_both(a, b).is_some()
+            || self.carrier_between(&self.running(), a, b).is_some()
+    }
+
     /// A pair that is not linked on the best path between them, or not at all, and the time that it may take.
     fn badly_linked(&self) -> Option<(String, Duration)> {
         let mut running = self.running();
@@ -183,11 +200,7 @@ impl World {
             for b in &running[index + 1..] {
                 let (a, b) = (*a, *b);
                 let wall = self.paths.walls.get(&(a, b));
-                let carrier = running.iter().copied().find(|c| {
-                    let is_third = *c != a && *c != b;
-                    let is_linked = self.is_linked(a, *c) && self.is_linked(*c, b);
-                    is_third && is_linked && self.forwards(*c) && self.is_used_by(*c, a, b)
-                });
+                let carrier = self.carrier_between(&running, a, b);
                 let are_new = !self.paths.is_old(a) && !self.paths.is_old(b);
                 // One that both have a direct link with introduces them to each other. One of the version before reports to no member where
                 // it sees it, and asks few times.

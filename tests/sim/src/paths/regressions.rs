@@ -1,7 +1,10 @@
 //! Seeds and plans of rooms with walls that once broke a property. Every run starts with them.
 
 /// Plans, with the faults that they found.
-pub const PLANS: &[(&str, &str)] = &[];
+pub const PLANS: &[(&str, &str)] = &[(
+    "the check of links that stay asked for one whose only carrier had led before, and carries for nobody else",
+    r#"{"seed":6520,"size":4,"rules":{"fast":false,"highest_term":false,"leader_only":false,"auto_elect":true,"fixed_voters":false,"member_hold_ms":60000,"lateness_us":0,"delay_ms":[1,2],"silence_is_reported":false,"keeps_keys":true},"observers":[],"clocks":[],"priorities":[],"apart":null,"absent":[],"steps":[[242,{"Start":{"slot":0,"contact":2}}],[11069,{"Wall":{"one":2,"other":0,"opens":true,"ends":true}}]],"heal_at_ms":12000,"phase":"Quiet","strategy":{"gossip":{"strict_lowest":false,"grace_ms":3301,"sample_ms":355,"alive_ms":1780,"election_ms":1780,"trial":"Quiet"}},"refuses":true,"paths":{"walls":[[1,3,false],[2,3,false]],"unwilling":[0,2]}}"#,
+)];
 
 /// Seeds.
 pub const SEEDS: &[u64] = &[
@@ -12,6 +15,8 @@ pub const SEEDS: &[u64] = &[
     // A restarted member was not dialled directly: its addresses had gone with the session of its earlier incarnation.
     214, // A lost member was not dialled directly: what it had stated counted as hearsay.
     799,
+    // An open dial over a carrier that does not reach the peer kept the other end's out, again and again.
+    2_416,
 ];
 
 /// Plans of rooms with relays.

@@ -4,6 +4,7 @@ use room_core::time::Duration;
 use room_core::wire::Strategy;
 
 use crate::chaos::{Run, ms};
+use crate::links::Loss;
 use crate::world::World;
 
 /// Longest time from the fall of a relay to its return: members notice the fall within 0.8 s, and enter again within half a second.
@@ -45,7 +46,7 @@ impl Run<'_> {
                     format!("{elects:?} noticed that relay {relay} was away for {for_ms} ms");
                 return self.world.violate("restarts", text);
             }
-            if let Some((slot, other)) = lost {
+            if let Some(Loss { slot, other, .. }) = lost {
                 let text = format!(
                     "{} lost {} when relay {relay} was away for {for_ms} ms",
                     self.world.slots[slot].id, self.world.slots[other].id

@@ -13,6 +13,7 @@ mod gossip;
 mod guards;
 mod guards_explored;
 mod handshake;
+mod healing;
 mod hosted;
 mod hosts;
 mod laboratory;

@@ -9,7 +9,7 @@ use room_core::time::Duration;
 use room_core::wire::{MAX_EXCHANGED_ADDRESSES, Message, PeerEntry, Strategy};
 
 use super::World;
-use crate::links::{Planted, Via};
+use crate::links::{Loss, Planted, Via};
 
 /// First two bytes of unused addresses.
 pub(crate) const UNUSED: [u8; 2] = [198, 51];
@@ -39,7 +39,12 @@ impl World {
                     .slot_of(peer)
                     .filter(|other| !self.paths.is_old(*other));
                 if let Event::Reconnecting(_) = event {
-                    self.paths.losses.extend(other.map(|other| (slot, other)));
+                    let loss = other.map(|other| Loss {
+                        slot,
+                        other,
+                        had_way: self.has_way(slot, other),
+                    });
+                    self.paths.losses.extend(loss);
                 }
             }
             Event::PathChanged { peer, old, new } => {
