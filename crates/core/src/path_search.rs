@@ -13,6 +13,8 @@ pub struct Observations {
     pub(super) of_peer: Option<SocketAddr>,
     /// Whether the peer dialled this node's address.
     pub(super) came: bool,
+    /// Whether this node has dialled it in a round: a router that maps nothing lets it in, too, then.
+    pub(super) has_been_dialled: bool,
     /// The address that it reported to the peer.
     pub(super) reported: Steady,
     /// The address that it announced to others as the peer's.
@@ -74,8 +76,10 @@ impl Steady {
 pub struct Punching {
     /// The addresses that the peer received last.
     pub(super) sent: Option<Vec<SocketAddr>>,
-    /// This node's mapped address, and since when the peer has had it.
-    pub(super) knows_mapped: Option<(SocketAddr, Time)>,
+    /// This node's mapped address, which the peer has.
+    pub(super) knows_mapped: Option<SocketAddr>,
+    /// The time of the first round in which the peer dials that address.
+    pub(super) tried_mapped: Option<Time>,
     /// The addresses that the peer sent last.
     pub(super) stated: Option<Vec<SocketAddr>>,
     /// Number of the next round.
@@ -91,14 +95,27 @@ pub struct Punching {
 }
 
 impl Punching {
-    /// Notes that the peer gets a list with this node's mapped address, if it has one. Returns whether the peer did not have that
-    /// before.
-    pub(super) fn note_mapped(&mut self, now: Time, mapped: Option<SocketAddr>) -> bool {
-        if self.knows_mapped.map(|(address, _)| address) == mapped {
+    /// Notes that the peer has a list with this node's mapped address, if there is one. Returns whether that is news.
+    pub(super) fn note_mapped(&mut self, mapped: Option<SocketAddr>) -> bool {
+        if self.knows_mapped == mapped {
             return false;
         }
-        self.knows_mapped = mapped.map(|address| (address, now));
+        (self.knows_mapped, self.tried_mapped) = (mapped, None);
         mapped.is_some()
+    }
+
+    /// Notes a round in which both ends dial.
+    pub(super) fn note_round(&mut self, now: Time) {
+        if self.knows_mapped.is_some() {
+            self.tried_mapped.get_or_insert(now);
+        }
+    }
+
+    /// Whether the peer has named addresses, and so does not hide, and has tried the mapped one for that long.
+    pub(super) fn has_tried(&self, now: Time, mapped: SocketAddr, long: Duration) -> bool {
+        let is_open = self.stated.as_ref().is_some_and(|list| !list.is_empty());
+        let is_long = self.tried_mapped.is_some_and(|at| now.since(at) >= long);
+        is_open && is_long && self.knows_mapped == Some(mapped)
     }
 
     /// The addresses of both ends, once each has the other's.

@@ -1,13 +1,18 @@
-//! The mapped address: a router claims to forward packets from it to this node. Others decide whether it does: where they see
-//! this node, and whether those who were given the address come through.
+//! The mapped address: a router claims to forward packets from it to this node. Others decide whether it does: where most of them
+//! see this node, and whether those who were given the address come through.
+
+use std::net::IpAddr;
 
 use super::*;
 use crate::address::is_global;
 use crate::event::{MappingFault, MappingReport};
 
-/// Time after which a member that has the mapped address and is still linked over a carrier counts as unable to use it: the
-/// first five rounds of dials are over then.
+/// Time from the first round in which a member dials the mapped address until it counts as unable to use it: the first five
+/// rounds are over then.
 const COMES_WITHIN: Duration = Duration::from_secs(20);
+/// Number of members that cannot use the address from which on it counts as one that does not work. A single one may be what
+/// does not work.
+const ENOUGH: usize = 2;
 
 /// The mapped address, and the evidence for and against it.
 #[derive(Debug, Default)]
@@ -75,31 +80,38 @@ impl Node {
         }
     }
 
-    /// Whether a member dialled the claimed address and linked.
+    /// Whether a member dialled the claimed address and linked, and no packet of this node had opened the router for it.
     fn has_come_through(&self, claimed: SocketAddr) -> bool {
         let mut members = self.membership.iter();
         members.any(|(_, member)| {
             let seen = &member.observations;
-            member.path.is_direct() && seen.came && seen.of_me.address == Some(claimed)
+            let came_alone = seen.came && !seen.has_been_dialled;
+            member.path.is_direct() && came_alone && seen.of_me.address == Some(claimed)
         })
     }
 
-    /// Whether others see this node at the claimed IP address; `None` if none sees it at an address of the internet.
+    /// Whether others see this node at the claimed IP address: a relay, or more of the members than at any other one. `None` if
+    /// nobody sees it at an address of the internet, or as many at another one.
     fn is_seen_at(&self, claimed: SocketAddr) -> Option<bool> {
+        if self.relays.observed().any(|at| at.ip() == claimed.ip()) {
+            return Some(true);
+        }
+        let mut counts = BTreeMap::<IpAddr, usize>::new();
         let is_public = |at: &SocketAddr| at.is_ipv4() && is_global(at.ip());
-        let mut seen = self.all_observed().filter(is_public).peekable();
-        seen.peek()?;
-        Some(seen.any(|at| at.ip() == claimed.ip()))
+        for at in self.all_observed().filter(is_public) {
+            *counts.entry(at.ip()).or_default() += 1;
+        }
+        let here = counts.remove(&claimed.ip()).unwrap_or(0);
+        let elsewhere = counts.into_values().max().unwrap_or(0);
+        (here != elsewhere).then_some(here > elsewhere)
     }
 
-    /// Whether a member has had the claimed address for long, and has no direct link.
+    /// Whether several members have tried the claimed address for long, and have no direct link.
     fn is_missed(&self, now: Time, claimed: SocketAddr) -> bool {
-        let is_long = |(address, since): (SocketAddr, Time)| {
-            address == claimed && now.since(since) >= COMES_WITHIN
-        };
-        let mut members = self.membership.iter();
-        members.any(|(_, member)| {
-            !member.path.is_direct() && member.punching.knows_mapped.is_some_and(is_long)
-        })
+        let members = self.membership.iter();
+        let without = members.filter(|(_, member)| {
+            !member.path.is_direct() && member.punching.has_tried(now, claimed, COMES_WITHIN)
+        });
+        without.count() >= ENOUGH
     }
 }

@@ -145,15 +145,19 @@ impl Node {
             return;
         };
         let has_changed = member.punching.sent.as_ref() != Some(&addresses);
-        if has_changed && self.lists.take(now, member.key) {
-            let is_newly_mapped = member.punching.note_mapped(now, mapped);
-            let begins = self.me < *peer && member.punching.stated.is_some();
+        if has_changed && !self.lists.take(now, member.key) {
+            return;
+        }
+        // The list may stay: others may have seen this node at the address before the router mapped it.
+        let is_newly_mapped = member.punching.note_mapped(mapped);
+        let begins = self.me < *peer && member.punching.stated.is_some();
+        if has_changed {
             member.punching.sent = Some(addresses.clone());
             self.transmit_with(peer, Message::Addresses(addresses), false);
             self.end_pause_if_moved(now, peer);
-            if is_newly_mapped && begins {
-                self.begin_rounds(now, peer);
-            }
+        }
+        if is_newly_mapped && begins {
+            self.begin_rounds(now, peer);
         }
     }
 
@@ -254,7 +258,7 @@ impl Node {
             // The peer's first packet has travelled about as long as its answer; this node's first one finds the peer's
             // router open.
             if asked.is_some_and(|(_, at)| now.since(at) < ANSWERED_WITHIN) {
-                self.introductions.dial_for_direct(now, from, round);
+                self.dial_in_round(now, from, round);
             }
         } else {
             let paced = || Pace::new(now, FIRST_ROUNDS, BETWEEN_ROUNDS);
@@ -263,7 +267,15 @@ impl Node {
             }
             let is_answer = true;
             self.transmit(from, Message::Punch { round, is_answer });
-            self.introductions.dial_for_direct(now, from, round);
+            self.dial_in_round(now, from, round);
         }
+    }
+
+    fn dial_in_round(&mut self, now: Time, peer: &PeerId, round: u32) {
+        if let Some(member) = self.membership.get_mut(peer) {
+            member.observations.has_been_dialled = true;
+            member.punching.note_round(now);
+        }
+        self.introductions.dial_for_direct(now, peer, round);
     }
 }
