@@ -11,7 +11,7 @@ use crate::fork::{self, ClosedInChildren};
 
 /// Where routers announce themselves: a group that every machine is in.
 const GROUP: Ipv4Addr = Ipv4Addr::new(224, 0, 0, 1);
-const PORT: u16 = 5350;
+pub(super) const PORT: u16 = 5350;
 
 /// Receives announcements. It sends nothing.
 pub(super) struct Announcements {

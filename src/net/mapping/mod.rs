@@ -6,8 +6,6 @@
 mod announcements;
 mod gateway;
 mod requests;
-#[cfg(feature = "upnp")]
-mod upnp;
 // Of the systems, Linux has all of 127.0.0.0/8 on loopback.
 #[cfg(all(test, target_os = "linux"))]
 mod tests;
@@ -16,6 +14,7 @@ use std::num::NonZeroU16;
 use std::sync::Arc;
 use std::time::Duration;
 
+use crab_nat::pcp::Nonce;
 use rand::{Rng, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 use tokio::sync::{Notify, mpsc, oneshot};
@@ -23,7 +22,7 @@ use tokio::time::{Instant, sleep_until, timeout};
 
 use self::announcements::Announcements;
 use self::gateway::Gateway;
-use self::requests::Grant;
+use self::requests::{Grant, Request};
 use crate::core::event::MappingFault;
 use crate::core::node::MappingChange;
 use crate::net::socket::Bound;
@@ -38,6 +37,8 @@ const FIRST_WAIT: Duration = Duration::from_secs(60);
 const LONGEST_WAIT: Duration = Duration::from_secs(15 * 60);
 /// Shortest time between two requests of a port that is granted, however short its lifetime.
 const SHORTEST_RENEWAL: Duration = Duration::from_secs(15);
+/// Longest request, however slowly the router answers.
+const REQUEST_LIMIT: Duration = Duration::from_secs(10);
 /// Time from a hint to the request: a router that has just started may not know its own address yet.
 const AFTER_A_HINT: Duration = Duration::from_secs(2);
 /// Reports that may wait for the network thread.
@@ -79,6 +80,8 @@ impl Mapper {
                 news,
                 reported: None,
                 held: None,
+                asked: None,
+                nonce: Nonce::default(),
                 failures: 0,
                 rng: ChaCha8Rng::seed_from_u64(seed),
             };
@@ -111,6 +114,10 @@ struct Task {
     /// The last report.
     reported: Option<MappingChange>,
     held: Option<Held>,
+    /// The request that waits for its answer: the router may have granted it.
+    asked: Option<Request>,
+    /// Of all requests to the present gateway.
+    nonce: Nonce,
     /// Requests in a row that failed.
     failures: u32,
     rng: ChaCha8Rng,
@@ -133,19 +140,21 @@ impl Task {
     async fn run(mut self, mut ended: oneshot::Receiver<oneshot::Sender<()>>) {
         let done = tokio::select! {
             biased;
-            done = &mut ended => done,
-            () = self.hold() => return,
+            done = &mut ended => done.ok(),
+            () = self.hold() => None,
         };
-        if let Some(held) = self.held.take() {
-            held.grant.remove().await;
+        match (self.held.take(), self.asked) {
+            (Some(held), _) => held.grant.remove().await,
+            (None, Some(request)) => request.withdraw().await,
+            (None, None) => {}
         }
-        if let Ok(done) = done {
+        if let Some(done) = done {
             // The room may have stopped waiting.
             let _ = done.send(());
         }
     }
 
-    /// Asks for a port again and again. Returns when the room reads no reports any more. Cancel safe: a granted port is held.
+    /// Asks for a port again and again. Returns when the room reads no reports any more. Cancel safe: what is granted, or asked for, is known.
     async fn hold(&mut self) {
         let mut present = None;
         let mut due = Instant::now();
@@ -159,6 +168,7 @@ impl Task {
                 // Another network: nothing of the one before is known of it.
                 present = found;
                 self.failures = 0;
+                self.nonce = self.rng.random();
                 due = Instant::now();
                 announcements = found.and_then(Announcements::of);
                 self.part_from(found).await;
@@ -189,14 +199,26 @@ impl Task {
         let is_other = |held: &mut Held| Some(held.gateway) != present;
         if let Some(held) = self.held.take_if(is_other) {
             tracing::info!("another router has taken over; the room asks it for a port");
+            self.report(MappingChange::Withdrawn).await;
             held.grant.remove().await;
         }
     }
 
     /// Asks for a port, or for more of its time. Returns when to ask again.
     async fn request(&mut self, gateway: Gateway) -> Instant {
-        let before = self.held.as_ref().map(|held| &held.grant);
-        match Grant::ask(gateway, self.port, before).await {
+        let request = Request {
+            gateway,
+            port: self.port,
+            nonce: self.nonce,
+        };
+        self.asked = Some(request);
+        let asks = request.ask(self.held.as_ref().map(|held| &held.grant));
+        let answer = timeout(REQUEST_LIMIT, asks).await;
+        if answer.is_err() && self.held.is_none() {
+            request.withdraw().await;
+        }
+        self.asked = None;
+        match answer.unwrap_or(Err(MappingFault::NoAnswer)) {
             Ok(grant) => self.granted(gateway, grant).await,
             Err(fault) => self.failed(fault).await,
         }
@@ -214,7 +236,6 @@ impl Task {
         };
         if let Some(before) = self.held.replace(held)
             && epoch < before.grant.epoch()
-            && epoch.is_some()
         {
             tracing::info!("the router has restarted since it granted the port");
         }
@@ -229,12 +250,17 @@ impl Task {
         self.failures += 1;
         let wait = (FIRST_WAIT * (1 << doublings)).min(LONGEST_WAIT);
         let again = now + self.jittered(wait);
-        match &self.held {
-            // It forwards until then, as it has promised.
-            Some(held) if now < held.ends() => return again.min(held.ends()),
-            Some(_) | None => self.held = None,
+        let held = self.held.take_if(|held| {
+            // It forwards until then, as it has promised, unless it says otherwise.
+            fault != MappingFault::NoAnswer || now >= held.ends()
+        });
+        if let Some(held) = &self.held {
+            return again.min(held.ends());
         }
         self.report(MappingChange::Failed(fault)).await;
+        if let Some(held) = held {
+            held.grant.remove().await;
+        }
         again
     }
 

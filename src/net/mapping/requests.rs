@@ -9,17 +9,14 @@ use crab_nat::{
     TimeoutConfig, natpmp, pcp,
 };
 
-#[cfg(feature = "upnp")]
-use tokio::time::timeout;
-
 use super::gateway::Gateway;
-#[cfg(feature = "upnp")]
-use super::upnp::Forwarded;
 use crate::core::address::is_global;
 use crate::core::event::MappingFault;
 
 /// The lifetime asked of the router: its port is free again so long after a process that could not close the room.
 pub(super) const LIFETIME: Duration = Duration::from_secs(10 * 60);
+/// A port that ends sooner is none: the room could not renew it in time.
+const SHORTEST_LIFETIME: Duration = super::SHORTEST_RENEWAL.saturating_mul(2);
 /// A packet is sent twice to a router that does not answer, and waited for this long in all.
 const TIMEOUTS: TimeoutConfig = TimeoutConfig {
     initial_timeout: Duration::from_millis(500),
@@ -33,204 +30,148 @@ const ONCE: TimeoutConfig = TimeoutConfig {
     max_retry_timeout: None,
 };
 
+/// What is asked for: a port of that router which leads to that one of this machine.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Request {
+    pub(super) gateway: Gateway,
+    pub(super) port: NonZeroU16,
+    /// Shows a router that speaks PCP whose the port is: without it none is renewed or given back.
+    pub(super) nonce: pcp::Nonce,
+}
+
 /// A port of the router, as it claims.
 #[derive(Debug)]
 pub(super) struct Grant {
-    way: Way,
-    gateway: Gateway,
+    mapping: PortMapping,
     pub(super) address: SocketAddr,
     /// How long it forwards packets.
     pub(super) lifetime: Duration,
 }
 
-/// How it was asked for.
-#[derive(Debug)]
-enum Way {
-    /// By PCP or NAT-PMP.
-    Pcp(PortMapping),
-    #[cfg(feature = "upnp")]
-    Upnp(Forwarded),
-}
-
-impl Grant {
-    /// The router's clock when it answered, in seconds since its start, if it has one.
-    pub(super) fn epoch(&self) -> Option<u32> {
-        match &self.way {
-            Way::Pcp(mapping) => Some(mapping.gateway_epoch()),
-            #[cfg(feature = "upnp")]
-            Way::Upnp(_) => None,
-        }
-    }
-
-    /// Asks for a port of the router that leads to `port`, the one of `before` if possible.
-    pub(super) async fn ask(
-        gateway: Gateway,
-        port: NonZeroU16,
-        before: Option<&Self>,
-    ) -> Result<Self, MappingFault> {
-        let before = before.filter(|before| before.gateway == gateway);
-        #[cfg(feature = "upnp")]
-        if let Some(Way::Upnp(forwarded)) = before.map(|before| &before.way)
-            && let Ok(grant) = Self::ask_by_upnp(gateway, port, Some(forwarded)).await
-        {
-            return Ok(grant);
-        }
-        let asked = Self::ask_by_pcp(gateway, port, before).await;
-        match asked {
-            // By whatever it is asked, its address is not one of the internet.
-            Ok(_) | Err(MappingFault::NotPublic) => asked,
-            #[cfg(feature = "upnp")]
-            Err(fault) => Self::ask_by_upnp(gateway, port, None)
-                .await
-                .map_err(|by_upnp| match by_upnp {
-                    MappingFault::NoAnswer => fault,
-                    told => told,
-                }),
-            #[cfg(not(feature = "upnp"))]
-            Err(_) => asked,
-        }
-    }
-
-    #[cfg(feature = "upnp")]
-    async fn ask_by_upnp(
-        gateway: Gateway,
-        port: NonZeroU16,
-        before: Option<&Forwarded>,
-    ) -> Result<Self, MappingFault> {
-        let (forwarded, outer) = Forwarded::ask(gateway, port, before).await?;
-        let port = forwarded.port();
-        Self::taken(gateway, Way::Upnp(forwarded), (outer, port), LIFETIME).await
-    }
-
-    async fn ask_by_pcp(
-        gateway: Gateway,
-        port: NonZeroU16,
-        before: Option<&Self>,
-    ) -> Result<Self, MappingFault> {
-        let same = before.and_then(|before| before.way.mapping());
-        let external_port = same.map(PortMapping::external_port);
+impl Request {
+    /// Asks for a port, or for more time of the one of `before`, as that one was asked for: two ways could leave two ports open.
+    pub(super) async fn ask(self, before: Option<&Grant>) -> Result<Grant, MappingFault> {
+        let before = before.map(|before| &before.mapping);
+        let external_port = before.map(PortMapping::external_port);
         let options = PortMappingOptions {
-            external_port: external_port.or(Some(port)),
+            external_port: external_port.or(Some(self.port)),
             lifetime_seconds: u32::try_from(LIFETIME.as_secs()).ok(),
             timeout_config: Some(TIMEOUTS),
         };
-        // A renewal shows the nonce of the request before: else the router refuses to give another client the port.
-        let nonce = same.and_then(|before| match before.mapping_type() {
-            PortMappingType::Pcp { nonce, .. } => Some(nonce),
-            PortMappingType::NatPmp => None,
-        });
-        let request = pcp::BaseMapRequest::new(
-            gateway.address.into(),
-            gateway.client.into(),
-            InternetProtocol::Udp,
-            port,
-        );
-        match pcp::port_mapping(request, nonce, None, options).await {
-            Ok(mapping) => {
-                let external = match mapping.mapping_type() {
-                    PortMappingType::Pcp { external_ip, .. } => external_ip,
-                    PortMappingType::NatPmp => return Err(MappingFault::Malformed),
-                };
-                Self::granted(gateway, mapping, external).await
+        match before.map(PortMapping::mapping_type) {
+            Some(PortMappingType::NatPmp) => self.ask_by_natpmp(options).await,
+            Some(PortMappingType::Pcp { .. }) => {
+                let asked = self.ask_by_pcp(options).await;
+                asked.map_err(|error| fault_of(&error.into()))?
             }
-            // Some routers do not answer to a version that they do not know.
-            Err(pcp::Failure::UnsupportedVersion(_) | pcp::Failure::Timeout) => {
-                Self::ask_by_natpmp(gateway, port, options).await
-            }
-            Err(error) => Err(fault_of(&error.into())),
+            None => match self.ask_by_pcp(options).await {
+                Ok(answered) => answered,
+                // Some routers do not answer to a version that they do not know.
+                Err(pcp::Failure::UnsupportedVersion(_) | pcp::Failure::Timeout) => {
+                    self.ask_by_natpmp(options).await
+                }
+                Err(error) => Err(fault_of(&error.into())),
+            },
         }
     }
 
-    async fn ask_by_natpmp(
-        gateway: Gateway,
-        port: NonZeroU16,
+    async fn ask_by_pcp(
+        self,
         options: PortMappingOptions,
-    ) -> Result<Self, MappingFault> {
-        let its = gateway.address.into();
+    ) -> Result<Result<Grant, MappingFault>, pcp::Failure> {
+        let request = pcp::BaseMapRequest::new(
+            self.gateway.address.into(),
+            self.gateway.client.into(),
+            InternetProtocol::Udp,
+            self.port,
+        );
+        let mapping = pcp::port_mapping(request, Some(self.nonce), None, options).await?;
+        Ok(match mapping.mapping_type() {
+            PortMappingType::Pcp { external_ip, .. } => Grant::new(mapping, external_ip).await,
+            PortMappingType::NatPmp => Err(MappingFault::Malformed),
+        })
+    }
+
+    async fn ask_by_natpmp(self, options: PortMappingOptions) -> Result<Grant, MappingFault> {
+        let its = self.gateway.address.into();
         let fault = |error: natpmp::Failure| fault_of(&error.into());
         let external = natpmp::external_address(its, Some(TIMEOUTS)).await;
         let external = external.map_err(fault)?;
         // It would take the port for nothing.
         check(external)?;
-        let mapping = natpmp::port_mapping(its, InternetProtocol::Udp, port, options).await;
-        Self::granted(gateway, mapping.map_err(fault)?, external.into()).await
+        let mapping = natpmp::port_mapping(its, InternetProtocol::Udp, self.port, options).await;
+        Grant::new(mapping.map_err(fault)?, external.into()).await
     }
 
-    async fn granted(
-        gateway: Gateway,
-        mapping: PortMapping,
-        external: IpAddr,
-    ) -> Result<Self, MappingFault> {
+    /// Gives back what the router may have granted: its answer has not come.
+    pub(super) async fn withdraw(self) {
+        let its = self.gateway.address.into();
+        let protocol = InternetProtocol::Udp;
+        let range = pcp::DropMappingRange::Single {
+            protocol,
+            internal_port: self.port,
+        };
+        let client = self.gateway.client.into();
+        let _ = tokio::join!(
+            pcp::try_drop_mapping(its, client, self.nonce, range, Some(ONCE)),
+            natpmp::try_drop_mapping(its, protocol, Some(self.port), Some(ONCE)),
+        );
+    }
+}
+
+impl Grant {
+    /// The grant, if it makes sense; else the port is given back.
+    async fn new(mapping: PortMapping, external: IpAddr) -> Result<Self, MappingFault> {
         let (port, lifetime) = (mapping.external_port(), mapping.lifetime());
         let lifetime = Duration::from_secs(lifetime.into());
-        Self::taken(gateway, Way::Pcp(mapping), (external, port), lifetime).await
-    }
-
-    /// The grant, if it makes sense; else the port is given back.
-    async fn taken(
-        gateway: Gateway,
-        way: Way,
-        (external, port): (IpAddr, NonZeroU16),
-        lifetime: Duration,
-    ) -> Result<Self, MappingFault> {
         let checked = match external.to_canonical() {
-            IpAddr::V4(_) if lifetime.is_zero() => Err(MappingFault::Malformed),
+            IpAddr::V4(_) if lifetime < SHORTEST_LIFETIME => Err(MappingFault::Malformed),
             IpAddr::V4(external) => check(external).map(|()| external),
             IpAddr::V6(_) => Err(MappingFault::Malformed),
         };
         match checked {
             Ok(external) => Ok(Self {
-                way,
-                gateway,
+                mapping,
                 address: SocketAddr::from((external, port.get())),
                 lifetime: lifetime.min(LIFETIME),
             }),
             Err(fault) => {
-                way.remove().await;
+                remove(mapping).await;
                 Err(fault)
             }
         }
     }
 
+    /// The router's clock when it answered, in seconds since its start.
+    pub(super) fn epoch(&self) -> u32 {
+        self.mapping.gateway_epoch()
+    }
+
     /// Gives the port back. The router frees it in the end even without that.
     pub(super) async fn remove(self) {
-        self.way.remove().await;
+        remove(self.mapping).await;
     }
 }
 
-impl Way {
-    fn mapping(&self) -> Option<&PortMapping> {
-        match self {
-            Self::Pcp(mapping) => Some(mapping),
-            #[cfg(feature = "upnp")]
-            Self::Upnp(_) => None,
-        }
-    }
-
-    async fn remove(&self) {
-        match self {
-            Self::Pcp(mapping) => {
-                let mut mapping = mapping.clone();
-                mapping.timeout_config = ONCE;
-                if let Err((error, _)) = mapping.try_drop().await {
-                    tracing::debug!(%error, "the router has not confirmed that its port is free");
-                }
-            }
-            #[cfg(feature = "upnp")]
-            Self::Upnp(forwarded) => {
-                // The router frees the port by itself.
-                let _ = timeout(super::REMOVAL_LIMIT, forwarded.remove()).await;
-            }
-        }
+async fn remove(mut mapping: PortMapping) {
+    mapping.timeout_config = ONCE;
+    if let Err((error, _)) = mapping.try_drop().await {
+        tracing::debug!(%error, "the router has not confirmed that its port is free");
     }
 }
 
 /// Whether a router can have that address on the internet.
 fn check(external: Ipv4Addr) -> Result<(), MappingFault> {
-    let is_of_a_machine = !external.is_multicast() && !external.is_broadcast();
-    match is_of_a_machine && external.octets()[0] != 0 {
+    let [a, b, c, _] = external.octets();
+    // RFC 6890: for protocols, for documents, and for measurements.
+    let is_reserved = matches!(
+        (a, b, c),
+        (192, 0, 0 | 2) | (198, 51, 100) | (203, 0, 113) | (198, 18 | 19, _)
+    );
+    // From 224 on they are groups, and for later.
+    let is_of_a_machine = (1..224).contains(&a) && !external.is_loopback();
+    match is_of_a_machine && !is_reserved {
         false => Err(MappingFault::Malformed),
-        true if external.is_loopback() => Err(MappingFault::Malformed),
         true if is_global(external.into()) => Ok(()),
         true => Err(MappingFault::NotPublic),
     }

@@ -24,6 +24,8 @@ struct Answers {
     port: u16,
     lifetime: u32,
     epoch: u32,
+    /// Code of the result; 0 is a success.
+    result: u8,
     /// Instead of any answer.
     garbage: Option<&'static [u8]>,
 }
@@ -35,6 +37,7 @@ const HONEST: Answers = Answers {
     port: 7000,
     lifetime: 3600,
     epoch: 1000,
+    result: 0,
     garbage: None,
 };
 const SILENT: Answers = Answers {
@@ -123,16 +126,20 @@ impl Router {
 
     /// Whether the last request frees the port.
     fn is_freed(&self) -> bool {
-        self.requests().last().is_some_and(|last| match last[0] {
-            2 => last[4..8] == [0; 4],
-            _ => last.len() == 12 && last[8..12] == [0; 4],
-        })
+        self.requests().last().is_some_and(|last| frees(last))
     }
 }
 
 impl Drop for Router {
     fn drop(&mut self) {
         self.task.abort();
+    }
+}
+
+fn frees(request: &[u8]) -> bool {
+    match request[0] {
+        2 => request[4..8] == [0; 4],
+        _ => request.len() == 12 && request[8..12] == [0; 4],
     }
 }
 
@@ -147,7 +154,7 @@ fn answer(answers: &Answers, request: &[u8]) -> Option<Vec<u8>> {
     match request[0] {
         2 if answers.speaks_pcp => {
             // The header, and the nonce, the protocol and the inner port of the request.
-            let mut answer = vec![2, 0x81, 0, 0];
+            let mut answer = vec![2, 0x81, 0, answers.result];
             let frees = request[4..8] == [0; 4];
             let (lifetime, port) = match frees {
                 true => (0, 0),
@@ -167,7 +174,7 @@ fn answer(answers: &Answers, request: &[u8]) -> Option<Vec<u8>> {
             Some(answer)
         }
         0 if answers.speaks_natpmp => {
-            let mut answer = vec![0, 0x80 | request[1], 0, 0];
+            let mut answer = vec![0, 0x80 | request[1], 0, answers.result];
             answer.extend(answers.epoch.to_be_bytes());
             match request[1] {
                 0 => answer.extend(answers.outer.octets()),
@@ -236,11 +243,13 @@ async fn a_port_is_renewed_at_half_its_time_and_given_back() {
         let mut asking = ask(&router);
         assert_eq!(asking.next().await, claimed(7000));
         let first = router.requests().len();
+        // It renews as it has asked: the request by PCP is not repeated where NAT-PMP has answered.
+        let renewed = first + if speaks_pcp { 1 } else { 2 };
         sleep(Duration::from_secs(110)).await;
         assert_eq!(router.requests().len(), first, "too early");
         sleep(Duration::from_secs(60)).await;
-        assert_eq!(router.requests().len(), 2 * first, "it renews");
-        let named = &router.requests()[2 * first - 1];
+        assert_eq!(router.requests().len(), renewed, "it renews");
+        let named = &router.requests()[renewed - 1];
         let outer = match speaks_pcp {
             true => &named[42..44],
             false => &named[6..8],
@@ -312,6 +321,13 @@ async fn an_outer_address_that_none_can_dial_is_not_passed_on() {
             ("127.0.0.1", MappingFault::Malformed),
             ("224.0.0.1", MappingFault::Malformed),
             ("255.255.255.255", MappingFault::Malformed),
+            ("240.0.0.1", MappingFault::Malformed),
+            ("192.0.0.8", MappingFault::Malformed),
+            ("192.0.2.1", MappingFault::Malformed),
+            ("198.51.100.1", MappingFault::Malformed),
+            ("203.0.113.1", MappingFault::Malformed),
+            ("198.18.0.1", MappingFault::Malformed),
+            ("198.19.255.1", MappingFault::Malformed),
             ("10.1.2.3", MappingFault::NotPublic),
             ("192.168.1.1", MappingFault::NotPublic),
             ("100.64.0.1", MappingFault::NotPublic),
@@ -335,13 +351,16 @@ async fn an_outer_address_that_none_can_dial_is_not_passed_on() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_lifetime_of_nothing_or_of_forever_is_bounded() {
+async fn a_lifetime_of_nearly_nothing_or_of_forever_is_bounded() {
     let router = Router::at(6, HONEST).await;
-    router.set(|answers| answers.lifetime = 0);
-    let mut asking = ask(&router);
-    let failed = MappingChange::Failed(MappingFault::Malformed);
-    assert_eq!(asking.next().await, failed);
-    asking.mapper.end().await;
+    for lifetime in [0, 1, 29] {
+        router.set(|answers| answers.lifetime = lifetime);
+        let mut asking = ask(&router);
+        let failed = MappingChange::Failed(MappingFault::Malformed);
+        assert_eq!(asking.next().await, failed, "{lifetime}");
+        assert!(router.is_freed(), "{:?}", router.requests());
+        asking.mapper.end().await;
+    }
 
     router.set(|answers| answers.lifetime = u32::MAX);
     let before = router.requests().len();
@@ -355,7 +374,7 @@ async fn a_lifetime_of_nothing_or_of_forever_is_bounded() {
     );
     asking.mapper.end().await;
 
-    router.set(|answers| answers.lifetime = 1);
+    router.set(|answers| answers.lifetime = 30);
     let before = router.requests().len();
     let mut asking = ask(&router);
     assert_eq!(asking.next().await, claimed(7000));
@@ -403,11 +422,96 @@ async fn another_router_is_asked_and_the_port_of_the_first_given_back() {
     let mut asking = ask(&first);
     assert_eq!(asking.next().await, claimed(7000));
     asking.moves_to(Some(second.gateway()));
+    assert_eq!(asking.next().await, MappingChange::Withdrawn);
     assert_eq!(asking.next().await, claimed(7002));
     assert!(first.is_freed());
     asking.moves_to(None);
+    assert_eq!(asking.next().await, MappingChange::Withdrawn);
     let none = MappingChange::Failed(MappingFault::NoRouter);
     assert_eq!(asking.next().await, none);
     assert!(second.is_freed());
     asking.mapper.end().await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_renewal_that_is_refused_or_makes_no_sense_ends_the_port() {
+    const REFUSED: u8 = 2;
+    let router = Router::at(11, HONEST).await;
+    let private = |answers: &mut Answers| answers.outer = Ipv4Addr::new(10, 1, 2, 3);
+    let refusing = |answers: &mut Answers| answers.result = REFUSED;
+    let changes: [(fn(&mut Answers), _); 2] = [
+        (private, MappingFault::NotPublic),
+        (refusing, MappingFault::Refused),
+    ];
+    for speaks_pcp in [true, false] {
+        for (change, fault) in changes {
+            router.set(|answers| {
+                *answers = HONEST;
+                answers.speaks_pcp = speaks_pcp;
+            });
+            let mut asking = ask(&router);
+            assert_eq!(asking.next().await, claimed(7000));
+            router.set(change);
+            let began = Instant::now();
+            assert_eq!(asking.next().await, MappingChange::Failed(fault));
+            let elapsed = began.elapsed();
+            assert!(elapsed < LIFETIME * 3 / 4, "at the renewal: {elapsed:?}");
+            // The report comes before the removal.
+            sleep(Duration::from_secs(1)).await;
+            assert!(router.is_freed(), "{:?}", router.requests());
+            asking.mapper.end().await;
+        }
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_close_during_the_first_request_takes_it_back() {
+    let router = Router::at(12, SILENT).await;
+    let asking = ask(&router);
+    while router.requests().is_empty() {
+        sleep(Duration::from_millis(10)).await;
+    }
+    let began = Instant::now();
+    asking.mapper.end().await;
+    assert!(began.elapsed() <= REMOVAL_LIMIT + Duration::from_millis(50));
+    let requests = router.requests();
+    let taken_back = |version: u8| {
+        let mut found = requests.iter();
+        found.find(|request| request[0] == version && frees(request))
+    };
+    let by_pcp = taken_back(2).expect("by PCP");
+    assert_eq!(by_pcp[24..36], requests[0][24..36], "its nonce");
+    assert_eq!(by_pcp[40..42], PORT.to_be_bytes());
+    let by_natpmp = taken_back(0).expect("by NAT-PMP");
+    assert_eq!(by_natpmp[4..6], PORT.to_be_bytes());
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_room_that_reads_no_reports_any_more_gives_the_port_back() {
+    let router = Router::at(13, HONEST).await;
+    let mut asking = ask(&router);
+    assert_eq!(asking.next().await, claimed(7000));
+    drop(asking.reports);
+    sleep(2 * LOOK_INTERVAL).await;
+    assert!(router.is_freed(), "{:?}", router.requests());
+}
+
+#[tokio::test]
+async fn an_announcement_counts_if_it_is_the_gateways() {
+    let gateway = Gateway {
+        address: Ipv4Addr::new(127, 0, 77, 14),
+        client: Ipv4Addr::LOCALHOST,
+    };
+    let announcements = Announcements::of(gateway).expect("nothing else keeps the port");
+    let announce = async |from: Ipv4Addr| {
+        let socket = UdpSocket::bind((from, 0)).await.expect("free");
+        let to = (Ipv4Addr::LOCALHOST, announcements::PORT);
+        socket.send_to(b"any", to).await.expect("sent");
+    };
+    announce(Ipv4Addr::new(127, 0, 77, 15)).await;
+    let next = timeout(Duration::from_millis(300), announcements.next(gateway)).await;
+    assert!(next.is_err(), "another machine's");
+    announce(gateway.address).await;
+    let next = timeout(MINUTE, announcements.next(gateway)).await;
+    next.expect("in time").expect("received");
 }

@@ -135,6 +135,8 @@ pub enum RelayChange {
 pub enum MappingChange {
     /// It claims to forward packets from this address of the internet to this node.
     Claimed(SocketAddr),
+    /// The room has left that router: no address counts until the next answer.
+    Withdrawn,
     /// It forwards none.
     Failed(MappingFault),
 }

@@ -48,6 +48,7 @@ impl Node {
                 self.mapping.claimed = Some(address);
                 self.mapping.is_reached = false;
             }
+            MappingChange::Withdrawn => self.mapping.claimed = None,
             MappingChange::Failed(fault) => {
                 self.mapping.claimed = None;
                 self.report_mapping(MappingReport::Failed(fault));
