@@ -1382,16 +1382,17 @@ typedef uint64_t MmnRoom;
  *                              data                 the bytes, at most 16384.
  * MMN_EVENT_PORT_MAPPING       success              1 when the router claims to forward a port to
  *                                                   this member, and what the others see does not
- *                                                   speak against it.
+ *                                                   speak against it. Perhaps no member has seen
+ *                                                   anything yet.
  *                              code                 MMN_OK, MMN_TIMEOUT (the router does not
  *                                                   answer), MMN_REJECTED (it refuses),
  *                                                   MMN_SERIALIZATION_ERROR (its answer makes no
  *                                                   sense), MMN_CONNECTION_FAILED (the port leads
  *                                                   from nowhere: the router has no address of the
- *                                                   internet, members see this one at another
- *                                                   address, or one of them could not come through)
- *                                                   or MMN_NOT_SUPPORTED (this machine uses no IPv4
- *                                                   network with a router).
+ *                                                   internet, most members see this one at another
+ *                                                   address, or several could not come through) or
+ *                                                   MMN_NOT_SUPPORTED (the room uses no IPv4
+ *                                                   network whose router can be found).
  *                              data                 UTF-8. With success, the address, as
  *                                                   mmn_public_address returns it; else a sentence
  *                                                   for the player, with a remedy.
@@ -2164,13 +2165,13 @@ typedef struct MmnOptions {
   /**
    * Whether this member asks its router for a port that leads to it: MMN_PORT_MAPPING_OFF or
    * MMN_PORT_MAPPING_ON [MMN_PORT_MAPPING_OFF]. With MMN_PORT_MAPPING_ON it asks the default
-   * gateway of the network that it uses, and no other machine, by PCP or NAT-PMP (in a library
-   * with the cargo feature `upnp` then by UPnP), renews the port while the room is open, and gives
-   * it back when the room closes.
+   * gateway of the network that it uses, and no other machine, by PCP or NAT-PMP, renews the port
+   * while the room is open, and gives it back when the room closes.
    * MMN_EVENT_PORT_MAPPING reports the result, mmn_public_address returns the address, and the
    * other members learn it. With such a port members link directly that could not, because
-   * their own routers admit only answers. IPv4 only. The guest of a star asks for none: no member
-   * dials it. Excluded by MMN_PATHS_RELAYED.
+   * their own routers admit only answers. IPv4 only. In a star only the host asks for a port, and the
+   * guests do not learn its address from the room: give it to the players. Excluded by
+   * MMN_PATHS_RELAYED.
    */
   uint32_t port_mapping;
   /**
@@ -3018,8 +3019,9 @@ const char *mmn_local_addresses(MmnRoom room);
 /**
  * The address at which members on the internet reach this node: "ip:port", or "[ipv6]:port". With
  * MmnOptions.port_mapping it is the one that the router claims to forward here, unless what the
- * others see speaks against that (MMN_EVENT_PORT_MAPPING). Else it is the one at which most members
- * see this node. A router shows its own address for all machines behind it. Give the address to
+ * others see speaks against that (MMN_EVENT_PORT_MAPPING). Until a member or a relay sees this node
+ * at an address of the internet, that is the router's word alone: one that lies can name any machine's
+ * address. Else it is the one at which most members see this node. A router shows its own address for all machines behind it. Give the address to
  * players who dial this node only if the router lets them in: one that forwards no port, and admits
  * only answers, does not.
  *

@@ -172,7 +172,7 @@ namespace MetaMystia.Network
         [DllImport(Library, CallingConvention = CallingConvention.Cdecl)]
         public static extern IntPtr mmn_local_addresses(ulong room);
 
-        /// <summary>The address at which members on the internet reach this node: "ip:port", or "[ipv6]:port". With NetworkOptions.port_mapping it is the one that the router claims to forward here, unless what the others see speaks against that (MMN_EVENT_PORT_MAPPING). Else it is the one at which most members see this node. A router shows its own address for all machines behind it. Give the address to players who dial this node only if the router lets them in: one that forwards no port, and admits only answers, does not.</summary>
+        /// <summary>The address at which members on the internet reach this node: "ip:port", or "[ipv6]:port". With NetworkOptions.port_mapping it is the one that the router claims to forward here, unless what the others see speaks against that (MMN_EVENT_PORT_MAPPING). Until a member or a relay sees this node at an address of the internet, that is the router's word alone: one that lies can name any machine's address. Else it is the one at which most members see this node. A router shows its own address for all machines behind it. Give the address to players who dial this node only if the router lets them in: one that forwards no port, and admits only answers, does not.</summary>
         [DllImport(Library, CallingConvention = CallingConvention.Cdecl)]
         public static extern IntPtr mmn_public_address(ulong room);
 
@@ -912,7 +912,7 @@ namespace MetaMystia.Network
         public IntPtr Relays;
         /// <summary>The settings of the room's state, which mmn_submit and mmn_set_properties change and which outlives its leader: the same for all members, else a dial between them fails with MMN_POLICY_MISMATCH. NULL is a room without a state, where these functions are MMN_NOT_SUPPORTED [NULL].</summary>
         public IntPtr State;
-        /// <summary>Whether this member asks its router for a port that leads to it: MMN_PORT_MAPPING_OFF or MMN_PORT_MAPPING_ON [MMN_PORT_MAPPING_OFF]. With MMN_PORT_MAPPING_ON it asks the default gateway of the network that it uses, and no other machine, by PCP or NAT-PMP (in a library with the cargo feature <c>upnp</c> then by UPnP), renews the port while the room is open, and gives it back when the room closes. MMN_EVENT_PORT_MAPPING reports the result, mmn_public_address returns the address, and the other members learn it. With such a port members link directly that could not, because their own routers admit only answers. IPv4 only. The guest of a star asks for none: no member dials it. Excluded by MMN_PATHS_RELAYED.</summary>
+        /// <summary>Whether this member asks its router for a port that leads to it: MMN_PORT_MAPPING_OFF or MMN_PORT_MAPPING_ON [MMN_PORT_MAPPING_OFF]. With MMN_PORT_MAPPING_ON it asks the default gateway of the network that it uses, and no other machine, by PCP or NAT-PMP, renews the port while the room is open, and gives it back when the room closes. MMN_EVENT_PORT_MAPPING reports the result, mmn_public_address returns the address, and the other members learn it. With such a port members link directly that could not, because their own routers admit only answers. IPv4 only. In a star only the host asks for a port, and the guests do not learn its address from the room: give it to the players. Excluded by MMN_PATHS_RELAYED.</summary>
         public PortMapping PortMapping;
         /// <summary>0.</summary>
         public uint Reserved;

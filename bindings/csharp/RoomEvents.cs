@@ -873,10 +873,10 @@ namespace MetaMystia.Network
             get { return EventKind.PortMapping; }
         }
 
-        /// <summary>Whether the router claims to forward a port to this member, and what the others see does not speak against it.</summary>
+        /// <summary>Whether the router claims to forward a port to this member, and what the others see does not speak against it. Perhaps no member has seen anything yet.</summary>
         public bool Success { get; internal set; }
 
-        /// <summary><see cref="ErrorCode.Ok"/>, <see cref="ErrorCode.Timeout"/> (the router does not answer), <see cref="ErrorCode.Rejected"/> (it refuses), <see cref="ErrorCode.SerializationError"/> (its answer makes no sense), <see cref="ErrorCode.ConnectionFailed"/> (the port leads from nowhere: the router has no address of the internet, members see this one at another address, or one of them could not come through) or <see cref="ErrorCode.NotSupported"/> (this machine uses no IPv4 network with a router).</summary>
+        /// <summary><see cref="ErrorCode.Ok"/>, <see cref="ErrorCode.Timeout"/> (the router does not answer), <see cref="ErrorCode.Rejected"/> (it refuses), <see cref="ErrorCode.SerializationError"/> (its answer makes no sense), <see cref="ErrorCode.ConnectionFailed"/> (the port leads from nowhere: the router has no address of the internet, most members see this one at another address, or several could not come through) or <see cref="ErrorCode.NotSupported"/> (the room uses no IPv4 network whose router can be found).</summary>
         public int Code { get; internal set; }
 
         /// <summary>UTF-8. With success, the address, as <c>PublicAddress</c> returns it; else a sentence for the player, with a remedy.</summary>

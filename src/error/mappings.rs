@@ -20,13 +20,13 @@ pub fn mapping_code(fault: MappingFault) -> Code {
 pub fn mapping_sentence(fault: MappingFault) -> &'static str {
     match fault {
         MappingFault::NoRouter => {
-            "this machine uses no IPv4 network with a router, so there is no port to open"
+            "the room uses no IPv4 network whose router can be found, so there is no port to open"
         }
         MappingFault::NoAnswer => {
-            "the router does not answer requests to open a port; turn on UPnP or NAT-PMP in its settings, or open a port there by hand"
+            "the router does not answer requests to open a port; turn on NAT-PMP or PCP in its settings (some have it under UPnP), or open a port there by hand"
         }
         MappingFault::Refused => {
-            "the router refuses to open a port; allow UPnP or NAT-PMP for this machine in its settings, or open a port there by hand"
+            "the router refuses to open a port; allow NAT-PMP or PCP for this machine in its settings (some have it under UPnP), or open a port there by hand"
         }
         MappingFault::Malformed => {
             "the router's answer to a request to open a port makes no sense; update the router, or open a port there by hand"
@@ -35,10 +35,10 @@ pub fn mapping_sentence(fault: MappingFault) -> &'static str {
             "the router has no address of the internet: it is behind another router, perhaps of the provider, so a port of it helps nobody; a relay does"
         }
         MappingFault::Elsewhere => {
-            "the router claims to have opened a port, but other players see this one at another address: another router is in front of it, or its answer is wrong"
+            "the router claims to have opened a port, but most players see this one at another address: another router is in front of it, or its answer is wrong"
         }
         MappingFault::Unreached => {
-            "the router claims to have opened a port, but another player could not come through it; restart the router, or open the port there by hand"
+            "the router claims to have opened a port, but several players could not come through it; restart the router, or open the port there by hand"
         }
     }
 }

@@ -361,12 +361,12 @@ pub const MMN_EVENT_TRANSFER_PART: u32 = 42;
 /// events wait for a host that takes no events; beyond that it receives the newest.
 ///
 /// - success: 1 when the router claims to forward a port to this member, and what the others see does
-///   not speak against it.
+///   not speak against it. Perhaps no member has seen anything yet.
 /// - code: MMN_OK, MMN_TIMEOUT (the router does not answer), MMN_REJECTED (it refuses),
 ///   MMN_SERIALIZATION_ERROR (its answer makes no sense), MMN_CONNECTION_FAILED (the port leads from
-///   nowhere: the router has no address of the internet, members see this one at another address, or
-///   one of them could not come through) or MMN_NOT_SUPPORTED (this machine uses no IPv4 network with
-///   a router).
+///   nowhere: the router has no address of the internet, most members see this one at another address,
+///   or several could not come through) or MMN_NOT_SUPPORTED (the room uses no IPv4 network whose
+///   router can be found).
 /// - data: UTF-8. With success, the address, as mmn_public_address returns it; else a sentence for
 ///   the player, with a remedy.
 pub const MMN_EVENT_PORT_MAPPING: u32 = 43;

@@ -278,13 +278,13 @@ pub struct MmnOptions {
     pub state: *const MmnStateOptions,
     /// Whether this member asks its router for a port that leads to it: MMN_PORT_MAPPING_OFF or
     /// MMN_PORT_MAPPING_ON [MMN_PORT_MAPPING_OFF]. With MMN_PORT_MAPPING_ON it asks the default
-    /// gateway of the network that it uses, and no other machine, by PCP or NAT-PMP (in a library
-    /// with the cargo feature `upnp` then by UPnP), renews the port while the room is open, and gives
-    /// it back when the room closes.
+    /// gateway of the network that it uses, and no other machine, by PCP or NAT-PMP, renews the port
+    /// while the room is open, and gives it back when the room closes.
     /// MMN_EVENT_PORT_MAPPING reports the result, mmn_public_address returns the address, and the
     /// other members learn it. With such a port members link directly that could not, because
-    /// their own routers admit only answers. IPv4 only. The guest of a star asks for none: no member
-    /// dials it. Excluded by MMN_PATHS_RELAYED.
+    /// their own routers admit only answers. IPv4 only. In a star only the host asks for a port, and the
+    /// guests do not learn its address from the room: give it to the players. Excluded by
+    /// MMN_PATHS_RELAYED.
     pub port_mapping: u32,
     /// 0.
     pub reserved: u32,

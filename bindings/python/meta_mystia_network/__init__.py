@@ -2072,12 +2072,13 @@ class PortMappingChanged(Event):
 
     kind = EventKind.PORT_MAPPING
     success: bool
-    """Whether the router claims to forward a port to this member, and what the others see does not speak against it."""
+    """Whether the router claims to forward a port to this member, and what the others see does not speak against it. Perhaps
+    no member has seen anything yet."""
     code: Code
     """Code.OK, Code.TIMEOUT (the router does not answer), Code.REJECTED (it refuses), Code.SERIALIZATION_ERROR (its answer
-    makes no sense), Code.CONNECTION_FAILED (the port leads from nowhere: the router has no address of the internet, members
-    see this one at another address, or one of them could not come through) or Code.NOT_SUPPORTED (this machine uses no IPv4
-    network with a router)."""
+    makes no sense), Code.CONNECTION_FAILED (the port leads from nowhere: the router has no address of the internet, most
+    members see this one at another address, or several could not come through) or Code.NOT_SUPPORTED (the room uses no IPv4
+    network whose router can be found)."""
     data: bytes
     """UTF-8. With success, the address, as public_address() returns it; else a sentence for the player, with a remedy."""
 

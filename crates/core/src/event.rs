@@ -237,9 +237,9 @@ pub enum MappingFault {
     Malformed,
     /// The router itself has no address of the internet: another router is in front of it.
     NotPublic,
-    /// Others see this node at another address than the router's.
+    /// Most others see this node at another address than the router's.
     Elsewhere,
-    /// A member that had the address could not reach this node there.
+    /// Members that had the address could not reach this node there.
     Unreached,
 }
 

@@ -19,6 +19,9 @@ struct DefaultRoute {
     metric: u32,
 }
 
+/// An address of the internet, to ask the system which network leads there. No packet goes to it.
+const FAR: Ipv4Addr = Ipv4Addr::new(203, 0, 113, 1);
+
 /// The gateway of the network that a socket bound to `address` uses; `None` is every address of this machine. Sends nothing.
 pub(crate) fn find(address: Option<IpAddr>) -> Option<Gateway> {
     let routes = default_routes().inspect_err(|error| {
@@ -34,7 +37,7 @@ fn choose(
 ) -> Option<Gateway> {
     let bound = address.map(|ip| ip.to_canonical());
     let bound = bound.filter(|ip| !ip.is_unspecified());
-    // The sort is stable: the system's order stays.
+    // The sorts are stable: the system's order stays.
     routes.sort_by_key(|route| route.metric);
     let found = routes.into_iter().filter_map(|route| {
         Some(Gateway {
@@ -42,8 +45,13 @@ fn choose(
             client: source(route.gateway)?,
         })
     });
-    let mut usable = found.filter(|gateway| is_of_a_network(gateway.address));
-    usable.find(|gateway| bound.is_none_or(|ip| ip == IpAddr::V4(gateway.client)))
+    let usable = found.filter(|gateway| is_of_a_network(gateway.address));
+    let is_bound = |gateway: &Gateway| bound.is_none_or(|ip| ip == IpAddr::V4(gateway.client));
+    let mut usable: Vec<_> = usable.filter(is_bound).collect();
+    // Windows adds a metric of the interface, which the routes lack.
+    let used = source(FAR);
+    usable.sort_by_key(|gateway| Some(gateway.client) != used);
+    usable.first().copied()
 }
 
 /// Whether a machine of a network can have this address.
@@ -120,6 +128,14 @@ mod tests {
     }
 
     fn chosen(gateways: &[(&str, u32)], address: Option<&str>) -> Option<String> {
+        chosen_with(gateways, address, source)
+    }
+
+    fn chosen_with(
+        gateways: &[(&str, u32)],
+        address: Option<&str>,
+        source: impl Fn(Ipv4Addr) -> Option<Ipv4Addr>,
+    ) -> Option<String> {
         let address = address.map(|text| text.parse().expect("an address"));
         let gateway = choose(routes(gateways), address, source)?;
         Some(gateway.address.to_string())
@@ -137,6 +153,18 @@ mod tests {
             assert_eq!(chosen(&two, Some(other)), None, "{other}");
         }
         assert_eq!(chosen(&[], None), None);
+    }
+
+    #[test]
+    fn the_network_that_the_system_uses_counts_more_than_a_metric() {
+        let two = [("192.168.1.1", 600), ("10.0.0.1", 100)];
+        let uses_the_first = |to: Ipv4Addr| match to {
+            FAR => Some(Ipv4Addr::new(192, 168, 1, 2)),
+            near => source(near),
+        };
+        let chosen = |address| chosen_with(&two, address, uses_the_first);
+        assert_eq!(chosen(None).as_deref(), Some("192.168.1.1"));
+        assert_eq!(chosen(Some("10.0.0.2")).as_deref(), Some("10.0.0.1"));
     }
 
     #[test]

@@ -251,7 +251,7 @@ impl Task {
         let wait = (FIRST_WAIT * (1 << doublings)).min(LONGEST_WAIT);
         let again = now + self.jittered(wait);
         let held = self.held.take_if(|held| {
-            // It forwards until then, as it has promised, unless it says otherwise.
+            // It forwards until then, as it has promised, unless its answer is another one.
             fault != MappingFault::NoAnswer || now >= held.ends()
         });
         if let Some(held) = &self.held {

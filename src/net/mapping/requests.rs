@@ -30,7 +30,7 @@ const ONCE: TimeoutConfig = TimeoutConfig {
     max_retry_timeout: None,
 };
 
-/// What is asked for: a port of that router which leads to that one of this machine.
+/// Asks for a port of that router which leads to that one of this machine.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Request {
     pub(super) gateway: Gateway,

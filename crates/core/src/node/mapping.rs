@@ -92,7 +92,7 @@ impl Node {
     }
 
     /// Whether others see this node at the claimed IP address: a relay, or more of the members than at any other one. `None` if
-    /// nobody sees it at an address of the internet, or as many at another one.
+    /// none sees it at an address of the internet, or as many at another one.
     fn is_seen_at(&self, claimed: SocketAddr) -> Option<bool> {
         if self.relays.observed().any(|at| at.ip() == claimed.ip()) {
             return Some(true);

@@ -656,11 +656,11 @@ public sealed interface Event {
      * that it receives the newest.
      *
      * @param success Whether the router claims to forward a port to this member, and what the others see does not speak
-     * against it.
+     * against it. Perhaps no member has seen anything yet.
      * @param code NativeMethods.OK, NativeMethods.TIMEOUT (the router does not answer), NativeMethods.REJECTED (it refuses),
      * NativeMethods.SERIALIZATION_ERROR (its answer makes no sense), NativeMethods.CONNECTION_FAILED (the port leads from
-     * nowhere: the router has no address of the internet, members see this one at another address, or one of them could not
-     * come through) or NativeMethods.NOT_SUPPORTED (this machine uses no IPv4 network with a router).
+     * nowhere: the router has no address of the internet, most members see this one at another address, or several could not
+     * come through) or NativeMethods.NOT_SUPPORTED (the room uses no IPv4 network whose router can be found).
      * @param data UTF-8. With success, the address, as mmn_public_address returns it; else a sentence for the player, with a
      * remedy.
      */

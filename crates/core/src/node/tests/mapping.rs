@@ -53,7 +53,7 @@ fn name_addresses(net: &mut Net) {
     }
 }
 
-/// The same, and a's router claims to forward a port.
+/// A room with these walls, in which a's router claims to forward a port.
 fn with_a_claim() -> Net {
     let mut net = walled();
     claim(&mut net, "a", CLAIMED);
@@ -240,4 +240,16 @@ fn a_member_for_which_a_packet_had_opened_the_router_proves_nothing() {
     net.run(ms(60_000));
     let unreached = MappingReport::Failed(MappingFault::Unreached);
     assert_eq!(reports(&net, "a")[1..], [unreached]);
+}
+
+#[test]
+fn a_port_of_a_router_that_the_room_has_left_counts_no_more() {
+    let mut net = with_a_claim();
+    let _ = net.feed(&id("a"), Input::Mapping(MappingChange::Withdrawn));
+    assert_eq!(public(&net, "a"), None);
+    let mapped = MappingReport::Mapped(address(CLAIMED));
+    assert_eq!(reports(&net, "a"), [mapped], "the next answer is reported");
+    fail(&mut net, "a", MappingFault::NoAnswer);
+    let failed = MappingReport::Failed(MappingFault::NoAnswer);
+    assert_eq!(reports(&net, "a")[1..], [failed]);
 }
