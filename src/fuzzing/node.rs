@@ -324,8 +324,10 @@ impl<'a> Run<'a> {
     /// Anything that a router may claim.
     fn mapping(&mut self) -> Input {
         let address = SocketAddr::from(([203, 0, 113, self.wild.chance.byte()], 7));
-        Input::Mapping(match self.wild.chance.flip() {
+        let chance = &mut self.wild.chance;
+        Input::Mapping(match chance.flip() {
             true => MappingChange::Claimed(address),
+            false if chance.flip() => MappingChange::Withdrawn,
             false => MappingChange::Failed(MappingFault::NoAnswer),
         })
     }
