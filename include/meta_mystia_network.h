@@ -1954,7 +1954,8 @@ typedef struct MmnOptions {
   uint32_t reconnect_initial_ms;
   /**
    * Longest wait between two dials of a lost peer, in milliseconds [30000]. At least
-   * reconnect_initial_ms. In the first minute after a loss no wait exceeds 2 seconds.
+   * reconnect_initial_ms. In the first minute after a loss the waits are shorter
+   * (docs/life-of-a-peer.md, "Reconnection").
    */
   uint32_t reconnect_max_ms;
   /**
@@ -4223,7 +4224,8 @@ typedef void (*ReconnectCallback)(const char *peer, uint8_t status);
 typedef struct NetworkConfigFFI {
   /**
    * Longest wait between two dials of a lost peer, in milliseconds [30000]. At least
-   * reconnect_initial_ms. In the first minute after a loss no wait exceeds 2 seconds.
+   * reconnect_initial_ms. In the first minute after a loss the waits are shorter
+   * (docs/life-of-a-peer.md, "Reconnection").
    */
   uint32_t reconnect_max_ms;
   /**

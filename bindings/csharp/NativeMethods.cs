@@ -856,7 +856,7 @@ namespace MetaMystia.Network
         public uint ElectionTimeoutMaxMs;
         /// <summary>Wait before the first dial of a lost peer, in milliseconds [1000]. It doubles with each failed dial.</summary>
         public uint ReconnectInitialMs;
-        /// <summary>Longest wait between two dials of a lost peer, in milliseconds [30000]. At least reconnect_initial_ms. In the first minute after a loss no wait exceeds 2 seconds.</summary>
+        /// <summary>Longest wait between two dials of a lost peer, in milliseconds [30000]. At least reconnect_initial_ms. In the first minute after a loss the waits are shorter (docs/life-of-a-peer.md, "Reconnection").</summary>
         public uint ReconnectMaxMs;
         /// <summary>Dials of a lost peer before the library gives it up [0]. 0 is unlimited.</summary>
         public uint ReconnectMaxRetries;
@@ -1224,7 +1224,7 @@ namespace MetaMystia.Network
     [StructLayout(LayoutKind.Sequential)] // Aligned as C aligns it; a test compares every offset with the header.
     public partial struct NetworkConfig
     {
-        /// <summary>Longest wait between two dials of a lost peer, in milliseconds [30000]. At least reconnect_initial_ms. In the first minute after a loss no wait exceeds 2 seconds.</summary>
+        /// <summary>Longest wait between two dials of a lost peer, in milliseconds [30000]. At least reconnect_initial_ms. In the first minute after a loss the waits are shorter (docs/life-of-a-peer.md, "Reconnection").</summary>
         public uint ReconnectMaxMs;
         /// <summary>Payloads longer than this, in bytes, are compressed if that saves at least a quarter [512]. 0 tries every payload.</summary>
         public uint CompressionThreshold;
