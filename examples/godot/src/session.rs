@@ -1,4 +1,4 @@
-//! What the engine sees of a link: its state changes where the events before it were taken.
+//! A link as the engine sees it: its state changes where the events before it were taken.
 
 use std::collections::VecDeque;
 

@@ -99,7 +99,7 @@ pub struct Packet {
     pub data: Bytes,
 }
 
-/// What has happened, in this order.
+/// An event. Their order is that in which they occurred.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum LinkEvent {
     /// This client is connected, and has this number.

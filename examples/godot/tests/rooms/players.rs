@@ -51,7 +51,7 @@ impl Player {
         sent.unwrap_or_else(|error| panic!("{text}: {error}"));
     }
 
-    /// What has come, as sender and text.
+    /// The packets that have come, as sender and text.
     pub fn texts(&self) -> Vec<(i32, String)> {
         let texts = self.packets.iter();
         texts
