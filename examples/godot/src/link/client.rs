@@ -291,3 +291,67 @@ impl Link {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn host() -> PeerId {
+        PeerId::new("alice").expect("an id")
+    }
+
+    fn connecting() -> Link {
+        let mut link = Link::default();
+        link.client.attempt = 3;
+        link.client.state = State::Connecting {
+            asked: Some(host()),
+            deadline: Instant::now(),
+            settings: Box::default(),
+            early: Vec::new(),
+        };
+        link
+    }
+
+    fn data(link: &mut Link, attempt: u8) {
+        let one = Bytes::from_static(b"one");
+        link.on_server_data(&host(), attempt, (7, Mode::Reliable, one));
+    }
+
+    #[test]
+    fn packets_that_overtake_the_answer_follow_it() {
+        let mut link = connecting();
+        data(&mut link, 2); // of an earlier attempt
+        data(&mut link, 3);
+        assert_eq!(link.next_event(), None);
+        link.on_accept(&host(), 3, 44);
+        assert_eq!(link.next_event(), Some(LinkEvent::Connected(44)));
+        let packet = link.next_event();
+        assert!(matches!(packet, Some(LinkEvent::Packet(it)) if it.channel == 7));
+        assert_eq!(link.next_event(), None);
+    }
+
+    #[test]
+    fn too_many_packets_before_the_answer_end_the_attempt() {
+        let mut link = connecting();
+        for _ in 0..MAX_WAITING {
+            data(&mut link, 3);
+        }
+        assert_eq!(link.next_event(), None);
+        data(&mut link, 3);
+        let Some(LinkEvent::Ended(Some(error))) = link.next_event() else {
+            panic!("the attempt goes on");
+        };
+        assert!(error.text.contains("1024"), "{error}");
+    }
+
+    #[test]
+    fn an_attempt_ends_after_its_time() {
+        let mut link = connecting();
+        link.give_up(Instant::now());
+        let Some(LinkEvent::Ended(Some(error))) = link.next_event() else {
+            panic!("the attempt goes on");
+        };
+        assert_eq!(error.code, Code::Timeout);
+        assert!(error.text.contains("10000 ms"), "{error}");
+    }
+}
