@@ -176,6 +176,37 @@ fn two_hosts_leave_and_the_last_two_play_on() {
     }
 }
 
+#[test]
+fn a_host_that_hands_over_is_a_client_of_the_next() {
+    let (mut alice, mut bob, mut carol) = table_of_three();
+    alice.session.link_mut().stop_server();
+    let mut all = [&mut alice, &mut bob, &mut carol];
+    until(&mut all, "all know the next host", |it| {
+        it.iter().all(|it| has_next_host(it))
+    });
+    for player in &mut all {
+        player.session.resume().expect("the game goes on");
+    }
+    until(&mut all, "all are connected", |it| {
+        it.iter().all(|it| it.is_connected())
+    });
+    assert!(!all[0].hosts() && all[1].hosts() != all[2].hosts());
+    all[0].packets.clear();
+    for player in &mut all[1..] {
+        if player.hosts() {
+            player.send(0, "welcome back");
+        }
+    }
+    until(&mut all, "the next host's packet", |it| {
+        it[0].has_text(1, "welcome back")
+    });
+}
+
+fn has_next_host(player: &Player) -> bool {
+    let host = |it: &Signal| matches!(it, Signal::HostChanged { .. });
+    player.signals.iter().any(host)
+}
+
 /// The host is gone: one of the players is the next, the others are its clients with the numbers that they had.
 fn play_on(players: &mut [(Player, i32)]) {
     let mut all: Vec<_> = players.iter_mut().map(|it| &mut it.0).collect();
@@ -183,12 +214,8 @@ fn play_on(players: &mut [(Player, i32)]) {
         player.signals.clear();
         player.packets.clear();
     }
-    let changed = |player: &Player| {
-        let host = |it: &Signal| matches!(it, Signal::HostChanged { .. });
-        player.signals.iter().any(host)
-    };
     until(&mut all, "all know the next host", |it| {
-        it.iter().all(|it| changed(it))
+        it.iter().all(|it| has_next_host(it))
     });
     for player in &mut all {
         assert_eq!(player.session.status(), Status::Disconnected);
