@@ -8,7 +8,7 @@ PREFIX ?= /usr/local
 LIBDIR ?= lib
 INSTALL = scripts/install.py --prefix '$(PREFIX)' --libdir '$(LIBDIR)' --destdir '$(DESTDIR)' $(if $(LIBRARY),--library '$(LIBRARY)')
 
-.PHONY: help build install uninstall dist docs server demo demo-internet check test test-rooms test-all relay relay-load relay-soak test-dist test-windows asan valgrind soak fuzz publish-check release-notes deny lint sim sim-long lab lab-long mutants figures header clean
+.PHONY: help build install uninstall dist docs server godot demo demo-internet check test test-rooms test-all relay relay-load relay-soak test-dist test-windows asan valgrind soak fuzz publish-check release-notes deny lint sim sim-long lab lab-long mutants figures header clean
 
 help: ## this list
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## /\1\t/' | expand -t 12
@@ -53,6 +53,9 @@ server: ## the library with the etcd strategy, for dedicated servers, in target/
 	@scripts/install-tools.sh --only protoc
 	cargo build --release --features etcd --target-dir target/server
 
+godot: ## the example for Godot 4, in target/godot: its lints, its extension, and its tests without an engine
+	@scripts/godot.sh
+
 demo: tools build ## one room of four hosts in four languages; the leader is killed (STRATEGY=gossip, seeded)
 	@python3 scripts/demo.py --strategy $(STRATEGY)
 
@@ -72,7 +75,7 @@ test-rooms: ## the library, and rooms over loopback: what also runs on Windows a
 	cargo build --release
 	cargo test --test e2e
 
-test-all: test docs sim dist test-dist test-windows ## the same, the site of the documents, what is shipped, 20,000 simulated rooms of each election, and half an hour of etcd: 20 pauses, 200 rounds of kills, pauses and cuts
+test-all: test docs godot sim dist test-dist test-windows ## the same, the site of the documents, the example for Godot, what is shipped, 20,000 simulated rooms of each election, and half an hour of etcd: 20 pauses, 200 rounds of kills, pauses and cuts
 	scripts/isolated.py cargo nextest run --profile long --features etcd --test etcd --run-ignored only \
 		-E 'not test(a_process_of_the_tests)'
 

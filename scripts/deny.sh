@@ -18,7 +18,7 @@ if ! cargo deny --version >/dev/null 2>&1; then
 fi
 
 failed=0
-for manifest in Cargo.toml fuzz/Cargo.toml; do
+for manifest in Cargo.toml fuzz/Cargo.toml examples/godot/Cargo.toml; do
     echo "$manifest"
     cargo deny --manifest-path "$manifest" --config "$PWD/deny.toml" --log-level error check licenses bans sources || failed=1
 done

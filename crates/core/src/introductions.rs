@@ -2,7 +2,7 @@
 //!
 //! When two members learn of each other, the smaller id dials; the larger one dials if it has no link after 2 s. Dials
 //! in a large room are spread out, and [`Attempts`] limits dials of addresses that only other members named. A lost
-//! member is dialled by both ends, with waits that double. A member whose link is carried is dialled when both ends have
+//! member is dialled by both ends, with waits that grow. A member whose link is carried is dialled when both ends have
 //! agreed on a moment ([`super::node`]), or with waits that double if it does not know how to.
 
 use std::net::{IpAddr, SocketAddr};
@@ -47,7 +47,7 @@ const BURST: u32 = 16;
 const DIALS_PER_SECOND: u64 = 16;
 /// Longest wait between the dials of a member whose link is carried. The waits begin with `REDIAL_INTERVAL` and double.
 const DIRECT_AGAIN_CAP: Duration = Duration::from_secs(30);
-/// Time after which the larger id dials a lost peer over a relay.
+/// Time after which the larger id dials a lost peer over a relay, or because of another one's return.
 const OTHER_END_WAITS: Duration = Duration::from_millis(250);
 /// Most peers that wait to be dialled.
 const MAX_CANDIDATES: usize = 1024;
@@ -697,6 +697,7 @@ impl Introductions {
             }
             return false;
         };
+        let woken_at = lost.woken.map(|wait| candidate.may_wake_at(now + wait));
         let retries = self.reconnect.max_retries;
         if permanent || retries.is_some_and(|most| lost.dials >= most) {
             self.candidates.remove(peer);
@@ -712,12 +713,9 @@ impl Introductions {
             true => self.spaced(wait.min(lost.young_wait(now))),
             false => wait,
         };
-        let dial_at = now + lost.woken.unwrap_or_else(|| self.jittered(wait));
+        let dial_at = woken_at.unwrap_or_else(|| now + self.jittered(wait));
         if let Some(candidate) = self.candidates.get_mut(peer) {
-            candidate.dial_at = Some(match lost.woken {
-                Some(_) => candidate.may_wake_at(dial_at),
-                None => dial_at,
-            });
+            candidate.dial_at = Some(dial_at);
             candidate.lost = Some(Lost {
                 wait,
                 woken: None,
