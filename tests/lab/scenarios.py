@@ -440,8 +440,8 @@ def a_game_goes_on_beside_a_snapshot():
 
 def a_game_goes_on_beside_a_file():
     """A transfer of 16 MiB on a line of 10 Mbit/s takes at least half of the line, and lets the game's messages pass: their 99th
-    percentiles are at most 25 ms longer than without it. With the line's queue full it is 60 ms, and more for reliable messages.
-    Other work of the machine only adds to them, so the best of three rounds counts.
+    percentiles are at most 15 ms longer than without it: an idle machine adds four. With the line's queue full it is 60 ms, and
+    more for reliable messages. Other work of the machine only adds to them, so the best of three rounds counts.
     """
     p99 = {}
     for _ in range(3):
@@ -452,7 +452,7 @@ def a_game_goes_on_beside_a_file():
             for stream in (PLAY, LOOSE, SEQUENCED, OTHER_WAY):
                 print(f"    {quantiles(streams[stream])}, stream {stream}")
                 p99[size, stream] = min(streams[stream]["p99"], p99.get((size, stream), float("inf")))
-        if all(p99[FILE_BYTES, stream] <= p99[0, stream] + 25 for stream in (PLAY, LOOSE, SEQUENCED, OTHER_WAY)):
+        if all(p99[FILE_BYTES, stream] <= p99[0, stream] + 15 for stream in (PLAY, LOOSE, SEQUENCED, OTHER_WAY)):
             return
     raise AssertionError(p99)
 
