@@ -21,6 +21,8 @@ const PROBES: u32 = 6;
 /// Time for which a member is not lost, and no member campaigns because of it, after the relay that carried its link has fallen:
 /// longer than the restart of a relay.
 pub const RELAY_GRACE: Duration = Duration::from_secs(4);
+/// Time in which a member keeps an id that went to another peer only once.
+const KEEPS_ID_AGAIN: Duration = Duration::from_secs(30);
 /// Minimum time between the first probe and the loss.
 const MIN_PROBE_LEAD: Duration = Duration::from_millis(100);
 
@@ -99,6 +101,8 @@ pub struct Member {
     held_until: Option<Time>,
     /// Whether another peer wants its id, and it has given no sign of life since it was probed for that.
     pub failed_probe: bool,
+    /// When it last kept its id so: by a sign of life after its id went to that peer.
+    kept_id_at: Option<Time>,
     /// Its round-trip time.
     pub rtt: RttEstimator,
     /// Time for which its host had taken no events, according to its newest heartbeat.
@@ -143,6 +147,7 @@ impl Member {
             took_over: None,
             held_until: None,
             failed_probe: false,
+            kept_id_at: None,
             rtt: RttEstimator::default(),
             host_silent: Duration::ZERO,
             silence_reported: false,
@@ -187,6 +192,15 @@ impl Member {
     /// The time until which it is held, if it is.
     pub(super) fn held_until(&self, now: Time) -> Option<Time> {
         self.held_until.filter(|until| now < *until)
+    }
+
+    /// Whether it keeps an id that has gone to another peer, since it gives a sign of life.
+    pub(super) fn keeps_disputed_id(&mut self, now: Time) -> bool {
+        let again = self.kept_id_at.is_some_and(|at| now < at + KEEPS_ID_AGAIN);
+        if !again {
+            self.kept_id_at = Some(now);
+        }
+        !again
     }
 
     /// Whether the member keeps its id from a process with that key and incarnation. An older incarnation with the same

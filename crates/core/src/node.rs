@@ -557,6 +557,7 @@ impl Node {
             let mut held = self.view.held.keys();
             self.view.voters.keys().eq(voters) && held.all(|id| self.view.voters.contains_key(id))
         });
+        self.keep_disputed_id(now);
         self.take_turns(now);
         self.view.dialing = self.host_dialing || self.introductions.dialing().next().is_some();
         self.take_election_outputs(now);
@@ -771,6 +772,9 @@ impl Node {
     }
 
     fn mark_alive(&mut self, now: Time, peer: &PeerId) {
+        if self.membership.get(peer).is_some_and(|it| it.failed_probe) {
+            self.joins.answered_late = Some(peer.clone());
+        }
         if let Some(member) = self.membership.get_mut(peer)
             && member.mark_alive(now)
         {

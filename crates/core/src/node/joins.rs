@@ -36,6 +36,8 @@ pub(super) struct Joins {
     granted: BoundedMap<PeerId, Grant, MAX_VOUCHED>,
     /// Tickets that the leader has admitted and that are not linked yet, with the leader to notify if they never are.
     passed: BTreeMap<u64, Passed>,
+    /// A member that has given a sign of life after its id went to another peer.
+    pub(super) answered_late: Option<PeerId>,
     /// Peers for which this node's own host asked, with the time of their admission.
     invited: BoundedMap<PeerId, (Fingerprint, Time), MAX_VOUCHED>,
 }
@@ -614,6 +616,25 @@ impl Node {
         for number in disputed {
             self.answer(number, Verdict::DuplicatePeerId);
         }
+    }
+
+    /// Handles a sign of life of a member whose id was given away because it was silent: the id stays its own, unless that
+    /// was its goodbye. Members that have admitted the other peer meanwhile learn of it from the leader, and make way
+    /// ([`namesake_introduced`](Self::namesake_introduced)). Once in a while: one that is silent at will keeps no newcomer out.
+    pub(super) fn keep_disputed_id(&mut self, now: Time) {
+        let Some(peer) = self.joins.answered_late.take() else {
+            return;
+        };
+        let Some(member) = self.membership.get_mut(&peer) else {
+            return;
+        };
+        if !member.keeps_disputed_id(now) {
+            return;
+        }
+        let key = member.key;
+        self.joins.granted.remove(&peer);
+        self.forget_other_vouchers(&peer, key);
+        self.introduce_to_others(now, [peer]);
     }
 
     /// Handles the requests that have waited long enough.
