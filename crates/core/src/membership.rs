@@ -99,6 +99,9 @@ pub struct Member {
     pub(super) took_over: Option<TakeOver>,
     /// Until then it is not lost: the relay that carried its link has fallen, and it has given no sign of life since.
     held_until: Option<Time>,
+    /// Until then it is not lost, although it has been silent for the whole timeout, and why it was spared in this silence.
+    spared_until: Option<Time>,
+    spared_for: BTreeSet<Spared>,
     /// Whether another peer wants its id, and it has given no sign of life since it was probed for that.
     pub failed_probe: bool,
     /// When it last kept its id so: by a sign of life after its id went to that peer.
@@ -146,6 +149,8 @@ impl Member {
             punching: Punching::default(),
             took_over: None,
             held_until: None,
+            spared_until: None,
+            spared_for: BTreeSet::new(),
             failed_probe: false,
             kept_id_at: None,
             rtt: RttEstimator::default(),
@@ -178,6 +183,8 @@ impl Member {
     pub fn mark_alive(&mut self, now: Time) -> bool {
         self.last_sign_of_life = self.last_sign_of_life.max(now);
         self.probes_sent = 0;
+        self.spared_until = None;
+        self.spared_for.clear();
         self.failed_probe = false;
         // Packets that were on their way when the relay fell prove no other way to the member.
         self.carrier.is_some() && self.held_until.take().is_some()
@@ -274,10 +281,35 @@ impl Member {
         Some(rtt)
     }
 
+    /// Spares a silent member for a while, in which it is probed again: for each reason once in a silence. Returns whether it
+    /// did.
+    pub(super) fn spare(&mut self, now: Time, time: Duration, reason: Spared) -> bool {
+        let is_first = self.spared_for.insert(reason);
+        if is_first {
+            self.spared_until = self.spared_until.max(Some(now + time));
+            self.probes_sent = 0;
+        }
+        is_first
+    }
+
+    /// As [`spare`](Self::spare), of a member that would be lost before it could answer all probes.
+    pub(super) fn spare_unprobed(&mut self, now: Time, timeout: Duration) {
+        let lead = self.probe_lead().min(timeout);
+        if self.lost_at(timeout) < now + lead {
+            self.spare(now, lead, Spared::Unprobed);
+        }
+    }
+
+    /// The time that all probes and their answers take.
+    fn probe_lead(&self) -> Duration {
+        let rtt = self.rtt.smoothed().unwrap_or(MIN_PROBE_LEAD);
+        MIN_PROBE_LEAD.max(rtt * (PROBES + 1))
+    }
+
     fn lost_at(&self, timeout: Duration) -> Time {
         let silent_at = self.last_sign_of_life + timeout;
-        self.held_until
-            .map_or(silent_at, |until| silent_at.max(until))
+        let later = self.held_until.max(self.spared_until);
+        later.map_or(silent_at, |until| silent_at.max(until))
     }
 
     /// The time of the next probe. The six probes are a little over a round trip apart, so that even the last can be
@@ -290,9 +322,7 @@ impl Member {
         if self.probes_sent > 0 {
             return Some(self.probe_at);
         }
-        let rtt = self.rtt.smoothed().unwrap_or(MIN_PROBE_LEAD);
-        let lead = MIN_PROBE_LEAD.max(rtt * (PROBES + 1));
-        Some((self.lost_at(timeout) - lead).max(self.last_sign_of_life + interval))
+        Some((self.lost_at(timeout) - self.probe_lead()).max(self.last_sign_of_life + interval))
     }
 
     /// The time of its next probe, or of its loss.
@@ -301,6 +331,15 @@ impl Member {
         let probe_at = self.next_probe_at(interval, timeout);
         probe_at.map_or(lost_at, |at| at.min(lost_at))
     }
+}
+
+/// Why a silent member is not lost yet.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) enum Spared {
+    /// This process stood still: it has sent no probes.
+    Unprobed,
+    /// It is the leader, and the voters are asked.
+    InDoubt,
 }
 
 /// An action that is due.

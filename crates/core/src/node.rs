@@ -362,6 +362,12 @@ impl Node {
         held.filter(move |id| self.view.held_until(now, id).is_some())
     }
 
+    /// The silent leader whose link is kept while the voters are asked.
+    #[cfg(any(test, feature = "laboratory"))]
+    pub fn doubted(&self) -> Option<&PeerId> {
+        self.view.doubted.as_ref()
+    }
+
     /// The number of the next heartbeat, taken for one that the laboratory forges in this node's name.
     #[cfg(any(test, feature = "laboratory"))]
     pub fn take_heartbeat_number(&mut self) -> u64 {
@@ -561,6 +567,7 @@ impl Node {
         self.take_turns(now);
         self.view.dialing = self.host_dialing || self.introductions.dialing().next().is_some();
         self.take_election_outputs(now);
+        self.end_doubt(now);
         // Messages that arrived from the new leader before it was known to lead can end this room, and with it the
         // leadership.
         while self.leader() != self.reported_leader.as_ref() {
@@ -772,6 +779,14 @@ impl Node {
     }
 
     fn mark_alive(&mut self, now: Time, peer: &PeerId) {
+        if self
+            .view
+            .doubted
+            .take_if(|doubted| doubted == peer)
+            .is_some()
+        {
+            self.elect(now, Local::Tick);
+        }
         if self.membership.get(peer).is_some_and(|it| it.failed_probe) {
             self.joins.answered_late = Some(peer.clone());
         }

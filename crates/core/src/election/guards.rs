@@ -75,6 +75,12 @@ guards! {
     assignment_takes_vote,
     /// G3: a report of a leader that was not heard since its silence began here is no veto.
     stale_vetoes,
+    /// G17: a process that stood still probes its peers before it loses them.
+    late_probes,
+    /// G17: a silent leader keeps its link while the voters are asked.
+    doubts,
+    /// G17: a vote ends the doubt: the voter does not return to the silent leader.
+    votes_end_doubts,
     /// A closed port is believed only after a ping was refused, too.
     proven_refusals,
     /// C8: with a static quorum, term and vote are on disk before they are sent.

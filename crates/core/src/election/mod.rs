@@ -71,6 +71,9 @@ pub struct View {
     /// Connected peers that cannot give signs of life at present, and until when: the relay that carried their links has
     /// fallen. Their silence is no reason to campaign or to resign.
     pub held: BTreeMap<PeerId, Time>,
+    /// The leader that this node follows, if it has been silent for the heartbeat timeout. It no longer votes, and its link
+    /// is kept while the voters are asked: a heartbeat of it ends the doubt.
+    pub doubted: Option<PeerId>,
     /// Number of members that this node reaches over a relay alone.
     pub relayed: u32,
     /// Number of members that each peer reaches so, if any, as far as known here.
@@ -104,7 +107,9 @@ impl View {
 
     /// The connected peers that may vote, self excluded.
     pub fn eligible(&self) -> impl Iterator<Item = (&PeerId, &Voter)> {
-        self.voters.iter().filter(|(_, voter)| voter.eligible)
+        let doubted = self.doubted.as_ref();
+        let voters = self.voters.iter();
+        voters.filter(move |(id, voter)| voter.eligible && Some(*id) != doubted)
     }
 
     /// The time until which the silence of a peer is no reason to act, if it is after `now`.
@@ -119,7 +124,8 @@ impl View {
 
     /// Whether `peer` is connected and may vote.
     pub fn is_eligible(&self, peer: &PeerId) -> bool {
-        self.voters.get(peer).is_some_and(|voter| voter.eligible)
+        self.doubted.as_ref() != Some(peer)
+            && self.voters.get(peer).is_some_and(|voter| voter.eligible)
     }
 }
 

@@ -128,6 +128,7 @@ impl Node {
         self.recent_leaders.link_changed(now, peer, false);
         self.view.voters.remove(peer);
         self.view.held.remove(peer);
+        self.view.doubted.take_if(|doubted| doubted == peer);
         self.drop_requests_of(peer);
         self.unvouch(peer, key);
         self.room_rules_unlinked(peer);

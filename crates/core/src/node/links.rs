@@ -446,6 +446,7 @@ impl Node {
         self.room_rules_unlinked(peer);
         self.view.voters.remove(peer);
         self.view.held.remove(peer);
+        self.view.doubted.take_if(|doubted| doubted == peer);
         self.absent.insert(
             peer.clone(),
             Absent {

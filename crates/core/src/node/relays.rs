@@ -106,7 +106,9 @@ impl Node {
             let Some(member) = self.membership.get(&peer) else {
                 continue;
             };
-            if self.relays_to(member.key).next().is_some() {
+            // A leader in doubt was silent for the whole timeout before the relay fell.
+            let in_doubt = self.view.doubted.as_ref() == Some(&peer);
+            if in_doubt || self.relays_to(member.key).next().is_some() {
                 continue;
             }
             let Some(member) = self.membership.get_mut(&peer) else {

@@ -5,11 +5,16 @@ use std::time::Duration;
 use super::{LinkEnd, Node, Output};
 use crate::election::Local;
 use crate::id::PeerId;
-use crate::membership::Due;
+use crate::membership::{Due, Spared};
 use crate::time::Time;
+use crate::wire::Strategy;
 
 /// Part of the interval by which a node waits longer for its pacemaker's heartbeat.
 const PACEMAKER_WAIT_PART: u32 = 16;
+/// A tick that is this late was delayed with the whole process.
+const LATE: Duration = Duration::from_millis(100);
+/// Part of the heartbeat timeout for which a silent leader keeps its link, at most.
+const DOUBT_PART: u32 = 3;
 
 /// The timers. A tick serves them in this order.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -76,6 +81,10 @@ impl Node {
     }
 
     pub(super) fn tick(&mut self, now: Time) {
+        let votes = self.config.election.policy.strategy == Strategy::Raft;
+        if votes && self.stood_still(now) && self.config.election.guards.late_probes() {
+            self.spare_unprobed(now);
+        }
         for timer in Timer::ALL {
             self.serve(now, timer);
         }
@@ -147,10 +156,74 @@ impl Node {
         }
     }
 
+    /// Whether this tick was delayed, and not for so long that peers have lost this node for certain.
+    fn stood_still(&self, now: Time) -> bool {
+        let timeout = self.config.election.heartbeat_timeout;
+        let most = timeout + timeout / DOUBT_PART;
+        self.next_deadline()
+            .is_some_and(|due| now > due + LATE && now < due + most)
+    }
+
+    /// A process that stood still has sent no probes and may have received nothing: it probes its peers before it loses
+    /// them.
+    fn spare_unprobed(&mut self, now: Time) {
+        let timeout = self.config.election.heartbeat_timeout;
+        for peer in self.membership.ids() {
+            if let Some(member) = self.membership.get_mut(&peer) {
+                member.spare_unprobed(now, timeout);
+            }
+        }
+    }
+
+    /// Whether a silent peer keeps its link for a while: the leader does while the voters are asked whether they have
+    /// lost it as well.
+    fn spares(&mut self, now: Time, peer: &PeerId) -> bool {
+        let time = self.config.election.heartbeat_timeout / DOUBT_PART;
+        let is_doubtful = self.is_doubtful(peer);
+        let member = self.membership.get_mut(peer).filter(|_| is_doubtful);
+        if !member.is_some_and(|member| member.spare(now, time, Spared::InDoubt)) {
+            return false;
+        }
+        self.view.doubted = Some(peer.clone());
+        self.elect(now, Local::Tick);
+        true
+    }
+
+    /// Whether the peer is the elected leader that this node follows over a link, and other members could vote for another
+    /// one. No member asks for votes beside a leader that a host named (P7).
+    fn is_doubtful(&self, peer: &PeerId) -> bool {
+        let leadership = self.election.leadership();
+        self.config.election.policy.strategy == Strategy::Raft
+            && self.config.election.guards.doubts()
+            && leadership.leader == Some(peer)
+            && self.view.voters.contains_key(peer)
+            && !leadership.record.assigned
+            && !leadership.is_vouched_for
+            && self.view.eligible().any(|(voter, _)| voter != peer)
+    }
+
+    /// Ends the link with a leader in doubt as soon as this node has voted. If it follows another leader, that one decides
+    /// about the doubted one, should it return.
+    pub(super) fn end_doubt(&mut self, now: Time) {
+        let leader = self.election.leadership().leader;
+        let has_voted = leader.is_none_or(|leader| *leader == self.me);
+        if let Some(peer) = self.view.doubted.take_if(|_| has_voted) {
+            self.close(&peer, LinkEnd::Silent);
+            self.link_down(now, &peer, LinkEnd::Silent);
+            self.take_election_outputs(now);
+        }
+    }
+
     fn silences_due(&mut self, now: Time) {
-        for due in self.membership.due(now) {
+        let mut due = self.membership.due(now);
+        // A leader that may be doubted last: the doubt depends on the voters that are left, and no lost one is asked.
+        let leader = self.leader().cloned();
+        let leader = leader.filter(|_| self.config.election.policy.strategy == Strategy::Raft);
+        due.sort_by_key(|due| matches!(due, Due::Lost(peer) if Some(peer) == leader.as_ref()));
+        for due in due {
             match due {
                 Due::Probe(peer) => self.ping(&peer),
+                Due::Lost(peer) if self.spares(now, &peer) => {}
                 Due::Lost(peer) => {
                     self.close(&peer, LinkEnd::Silent);
                     self.link_down(now, &peer, LinkEnd::Silent);

@@ -178,7 +178,7 @@ fn a_leader_that_stalls_keeps_its_port_and_its_place_as_without_reports() {
         changed_by_stalls(1_200, false),
     );
     println!("{reported} and {silent} changes of 1,200 ms");
-    assert_eq!(reported, silent);
+    assert!(reported == silent && reported <= 60, "{reported} {silent}");
 }
 
 /// A router near one follower answers each of its packets falsely, and carries it all the same.

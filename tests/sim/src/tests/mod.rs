@@ -29,6 +29,7 @@ mod scenarios;
 mod seeded;
 mod seeds;
 mod set_leader;
+mod stalls;
 mod states;
 mod statics;
 mod unbanning;

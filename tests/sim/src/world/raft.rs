@@ -1,6 +1,7 @@
 //! Checks after every input of a node that elects by votes.
 
 use room_core::election::raft::Raft;
+use room_core::election::rules::RoleKind;
 use room_core::id::PeerId;
 use room_core::node::Output;
 
@@ -25,7 +26,11 @@ impl World {
         let changed = outputs.iter().any(reports_members) || process.inputs.is_multiple_of(64);
         let asks = rules.campaign().map(|campaign| campaign.round);
         let opened = asks.is_some_and(|round| self.checker.is_new_round(slot, round));
-        let may_vote = |id: &&PeerId| process.may_lead.get(*id) == Some(&true);
+        // Pre-votes leave out a leader in doubt. Before a campaign the doubt has ended, and with it the link.
+        let doubted = process.node.doubted();
+        let doubted = doubted.filter(|_| rules.role() == RoleKind::PreCandidate);
+        let may_vote =
+            |id: &&PeerId| process.may_lead.get(*id) == Some(&true) && Some(*id) != doubted;
         let seen = Seen {
             record: rules.record(),
             leader: process.node.leader(),

@@ -204,10 +204,10 @@ impl Raft {
         }
     }
 
-    /// Asks all linked voters, and the observers too where they may object.
+    /// Asks all linked voters, and where they may object the observers and a leader in doubt, too.
     fn ask(&mut self, view: &View, observers: bool, message: &ElectionMessage) {
-        for (id, voter) in &view.voters {
-            if voter.eligible || observers {
+        for id in view.voters.keys() {
+            if view.is_eligible(id) || observers {
                 self.send(id, message.clone());
             }
         }

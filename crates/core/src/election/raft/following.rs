@@ -100,6 +100,28 @@ impl Raft {
         matches!(self.role, Role::Follower(Following::None))
     }
 
+    /// Whether the leader in doubt is the one that this node shows, and no other member vouches for it. Beside a leader that a
+    /// host has named meanwhile nobody campaigns (P7).
+    pub(super) fn is_in_doubt(&self, view: &View) -> bool {
+        let is_named = matches!(self.role, Role::Follower(Following::Awaited(_)));
+        let vouched = self.role.vouchers().is_some_and(|of| !of.is_empty());
+        let is_shown = view.doubted.is_some() && self.role.shown() == view.doubted.as_ref();
+        is_shown && !is_named && !vouched
+    }
+
+    /// Notes that the leader whose heartbeats this node received has fallen silent, or that the doubt is over. A sign of
+    /// life ends it, and with it the attempt to elect another leader.
+    pub(super) fn weigh_doubt(&mut self, now: Time, view: &View) {
+        let (before, doubts) = (self.doubts_leader, self.is_in_doubt(view));
+        self.doubts_leader = doubts && (before || self.direct().is_some());
+        if self.doubts_leader && !before {
+            self.fell_silent = view.doubted.clone().map(|leader| (leader, now));
+        } else if before && !doubts && matches!(self.role, Role::PreCandidate(_)) {
+            self.abandon_round();
+            self.arm_election(now, view);
+        }
+    }
+
     /// Follows `from`, whose claim is at least as new as any claim seen.
     pub(super) fn receive_leader(
         &mut self,
@@ -223,6 +245,19 @@ impl Raft {
             key,
             until,
             vouchers,
+        }
+    }
+
+    /// The leader in doubt, until its link ends.
+    pub(super) fn doubted(&self, direct: &DirectLeader) -> Named {
+        let record = self.rules.record();
+        let is_its = record.leader.as_ref() == Some(&direct.leader);
+        Named {
+            leader: direct.leader.clone(),
+            vouched_until: self.at,
+            key: record.leader_key.filter(|_| is_its),
+            until: self.at + self.config.heartbeat_timeout,
+            vouchers: BTreeSet::new(),
         }
     }
 

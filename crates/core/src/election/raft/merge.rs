@@ -251,12 +251,15 @@ impl Raft {
         }
         // A leader that only others name, or that is only lost from here, may live on for them.
         let may_live = matches!(why, DownReason::Silent | DownReason::Refused);
-        let vouched = self.role.named().is_some() && may_live;
+        let in_doubt = self.doubts_leader;
+        let vouched = self.role.named().is_some() && !in_doubt && may_live;
         if vouched {
             return;
         }
         self.lose_leader();
         match why {
+            // Its silence is as old as the doubt.
+            DownReason::Silent if in_doubt => {}
             DownReason::Silent => self.fell_silent = Some((peer.clone(), now)),
             // It is dead already: a report is news only if its sender has heard the leader since.
             DownReason::Refused => {

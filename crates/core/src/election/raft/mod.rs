@@ -1,7 +1,7 @@
 //! The default strategy: votes of the connected peers, in terms, with the guards that a real room needs.
 //!
 //! `rules` decides what is allowed; this file decides when. `docs/elections.md` explains the record and the guards (G1
-//! to G16) that comments here name.
+//! to G17) that comments here name.
 
 use std::collections::{BTreeSet, VecDeque};
 
@@ -114,6 +114,8 @@ pub struct Raft {
     electors: Electors,
     /// Whether the leader that is shown is held ([`View::held`]) since an earlier input.
     holds_leader: bool,
+    /// Whether the leader that is shown is in doubt ([`View::doubted`]).
+    doubts_leader: bool,
     /// Whether this node has let a preferred peer try its election since a leader was heard (G13).
     yielded: bool,
     /// Whether no peer was ever linked.
@@ -206,6 +208,7 @@ impl Raft {
             has_followed: false,
             electors: Electors::None,
             holds_leader: false,
+            doubts_leader: false,
             yielded: false,
             lone: true,
             held: Held::default(),
@@ -629,6 +632,7 @@ impl Raft {
         self.note_leader(now);
         let shown = self.role.shown();
         self.holds_leader = shown.is_some_and(|leader| view.held_until(now, leader).is_some());
+        self.doubts_leader &= self.is_in_doubt(view);
         self.check_role();
     }
 

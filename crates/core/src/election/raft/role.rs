@@ -292,6 +292,9 @@ impl Raft {
         let shown = match &self.role {
             Role::Follower(Following::None) => None,
             Role::Follower(Following::Indirect(named)) => Some(named.clone()),
+            Role::Follower(Following::Direct(direct)) if self.doubts_leader => {
+                Some(self.doubted(direct))
+            }
             role => panic!("no round of pre-votes begins as {role:?}"),
         };
         self.rules.begin_pre_vote(electorate);

@@ -13,6 +13,7 @@ use crate::time::{Duration, Time};
 
 impl Raft {
     pub(super) fn tick(&mut self, now: Time, view: &View) {
+        self.weigh_doubt(now, view);
         if let Some(named) = self.role.named().filter(|named| now >= named.until) {
             self.fell_silent = Some((named.leader.clone(), named.vouched_until));
             self.lose_leader();
@@ -42,9 +43,9 @@ impl Raft {
         }
     }
 
-    /// Whether the election timer runs: no leader is known, no round is open.
+    /// Whether the election timer runs: no leader is known, or it is in doubt, and no round is open.
     pub(super) fn awaits_election(&self) -> bool {
-        self.is_free() && self.may_campaign()
+        (self.is_free() || (self.follows() && self.doubts_leader)) && self.may_campaign()
     }
 
     pub(super) fn may_campaign(&self) -> bool {

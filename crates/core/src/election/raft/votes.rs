@@ -175,8 +175,16 @@ impl Raft {
                 self.expect_successor(now, from);
             }
             if granted && matches!(self.role, Role::Follower(_) | Role::PreCandidate(_)) {
-                // A voter that gives its vote waits for the result.
+                // A voter that gives its vote waits for the result, and returns to no leader in doubt.
+                // Others may still vouch for that one: their last heartbeats are on their way.
                 self.abandon_round();
+                let doubted = view
+                    .doubted
+                    .as_ref()
+                    .filter(|it| self.role.shown() == Some(*it));
+                if doubted.is_some() && self.config.guards.votes_end_doubts() {
+                    self.lose_leader();
+                }
                 self.arm_election(now, view);
             }
         }
