@@ -44,6 +44,8 @@ impl fmt::Display for Violation {
 pub struct Seen<'a> {
     pub record: &'a Record,
     pub leader: Option<&'a PeerId>,
+    /// The silent leader whose link is kept while the voters are asked.
+    pub doubted: Option<&'a PeerId>,
     /// The leader, unless it is assigned and neither linked nor vouched for yet.
     pub followed: Option<&'a PeerId>,
     pub role: RoleKind,
@@ -500,6 +502,7 @@ impl Checker {
         life.holds(seen)?;
         if let Some(voted_for) = seen.voted_for {
             life.holds_vote(seen, voted_for)?;
+            life.lost_before_voting(seen, voted_for)?;
         }
         life.follows(seen)?;
         life.electorate(seen, &self.quorum)?;
@@ -598,6 +601,18 @@ impl Life {
             });
         }
         self.vote(stamp, voted_for)
+    }
+
+    /// G17: a node loses a leader in doubt no later than it votes for another one.
+    fn lost_before_voting(&self, seen: &Seen<'_>, voted_for: &PeerId) -> Checked {
+        let undecided = seen.record.leader.is_none();
+        let shows = seen.doubted.is_some() && seen.doubted == seen.leader;
+        ensure(!(undecided && shows), "G17", || {
+            format!(
+                "{} shows {:?}, which it doubts, after its vote for {voted_for} in {:?}",
+                self.id, seen.leader, seen.record.stamp
+            )
+        })
     }
 
     /// A kicked peer is not linked again where the kick is known.

@@ -65,6 +65,10 @@ counters! {
     struck_in_an_election,
     /// A leader without a link was shown.
     indirect_leaders,
+    /// A silent leader kept its link while the voters were asked (G17).
+    leaders_doubted,
+    /// It gave a sign of life in time, and led on.
+    doubted_leaders_stayed,
     /// A leader left, and named its successor.
     successors_named,
     /// A node asked for votes without any other voter.
@@ -156,6 +160,7 @@ pub struct Moment {
     tick: bool,
     what: What,
     leader: Option<PeerId>,
+    doubts: bool,
 }
 
 #[derive(Debug)]
@@ -182,6 +187,7 @@ impl Moment {
             tick: input == Some(&Input::Tick),
             what: input.map_or(What::Other, What::of),
             leader: node.leader().cloned(),
+            doubts: node.doubted().is_some(),
         }
     }
 }
@@ -244,6 +250,14 @@ impl Sometimes {
                 self.candidates_conceded += u64::from(conceded);
             }
             What::Meeting(sides) if before.role == RoleKind::Leader => self.meeting(sides),
+            _ => {}
+        }
+        match (before.doubts, node.doubted().is_some()) {
+            (false, true) => self.leaders_doubted += 1,
+            (true, false) => {
+                let stays = shown.is_some() && before.leader.as_ref() == shown;
+                self.doubted_leaders_stayed += u64::from(stays);
+            }
             _ => {}
         }
         let ended = before.role == RoleKind::Leader && role != RoleKind::Leader;

@@ -190,13 +190,15 @@ impl Node {
     }
 
     /// Whether the peer is the elected leader that this node follows over a link, and other members could vote for another
-    /// one. No member asks for votes beside a leader that a host named (P7).
+    /// one. No member asks for votes beside a leader that a host named (P7), and this node may have voted already: then its
+    /// record names no leader.
     fn is_doubtful(&self, peer: &PeerId) -> bool {
         let leadership = self.election.leadership();
         self.config.election.policy.strategy == Strategy::Raft
             && self.config.election.guards.doubts()
             && leadership.leader == Some(peer)
             && self.view.voters.contains_key(peer)
+            && leadership.record.leader.as_ref() == Some(peer)
             && !leadership.record.assigned
             && !leadership.is_vouched_for
             && self.view.eligible().any(|(voter, _)| voter != peer)

@@ -35,6 +35,7 @@ fn seen<'a>(record: &'a Record, leader: Option<&'a PeerId>) -> Seen<'a> {
     Seen {
         record,
         leader,
+        doubted: None,
         followed: leader,
         role: RoleKind::Follower,
         voted_for: None,
@@ -146,6 +147,23 @@ fn a_vote_beside_its_own_candidacy_is_reported() {
     assert_eq!(checker.observe(0, &[], &now), Ok(()));
     let outputs = [joined("a"), vote(1, "a")];
     assert_eq!(property(checker.observe(0, &outputs, &now)), "P4");
+}
+
+#[test]
+fn a_leader_in_doubt_that_is_shown_after_a_vote_is_reported() {
+    let (undecided, old, candidate) = (Record::undecided(stamp(1)), id("a"), id("b"));
+    let observed = |doubted, voted_for| {
+        let now = Seen {
+            doubted,
+            voted_for,
+            ..seen(&undecided, Some(&old))
+        };
+        property(checker().observe(0, &[shown("a")], &now))
+    };
+    assert_eq!(observed(Some(&old), Some(&candidate)), "G17");
+    assert_eq!(observed(Some(&old), None), "");
+    // It follows others' reports of a leader that it cannot hear.
+    assert_eq!(observed(None, Some(&candidate)), "");
 }
 
 fn lead<'a>(record: &'a Record, me: &'a PeerId, won: Option<&'a Campaign>) -> Seen<'a> {

@@ -28,12 +28,13 @@ impl World {
         let opened = asks.is_some_and(|round| self.checker.is_new_round(slot, round));
         // Pre-votes leave out a leader in doubt. Before a campaign the doubt has ended, and with it the link.
         let doubted = process.node.doubted();
-        let doubted = doubted.filter(|_| rules.role() == RoleKind::PreCandidate);
+        let left_out = doubted.filter(|_| rules.role() == RoleKind::PreCandidate);
         let may_vote =
-            |id: &&PeerId| process.may_lead.get(*id) == Some(&true) && Some(*id) != doubted;
+            |id: &&PeerId| process.may_lead.get(*id) == Some(&true) && Some(*id) != left_out;
         let seen = Seen {
             record: rules.record(),
             leader: process.node.leader(),
+            doubted: doubted.filter(|_| self.settings.guards.votes_end_doubts),
             followed: raft.followed(),
             role: rules.role(),
             voted_for: rules.voted_for(),
