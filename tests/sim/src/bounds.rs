@@ -46,9 +46,9 @@ impl Run<'_> {
         match name {
             Phase::Heal if whole => self.parts_and_meets(leader),
             Phase::PoliteLeave if whole => self.leaves_politely(leader),
-            Phase::HandOver if whole => self.hands_over(leader),
-            Phase::OneCall if whole => self.one_call(leader),
-            Phase::TwoCalls if whole => self.two_calls(leader),
+            Phase::HandOver if whole => self.without_transfers(leader, Self::hands_over),
+            Phase::OneCall if whole => self.calls(leader, Self::one_call),
+            Phase::TwoCalls if whole => self.calls(leader, Self::two_calls),
             Phase::DeafLeader if whole => self.goes_deaf(leader),
             Phase::CrashedLeader if whole => self.crashes(leader),
             Phase::Join if whole => self.without_transfers(leader, Self::joins),
@@ -57,7 +57,16 @@ impl Run<'_> {
         }
     }
 
-    /// A trial in which only a host's request may change the leader: skipped while such a request is pending.
+    /// A trial of `SetLeader`. With a static quorum that is a transfer, which has its bound while no other one is pending: a
+    /// target that does not vote yet after its restart is asked again, and may campaign at any moment.
+    fn calls(&mut self, leader: usize, trial: impl FnOnce(&mut Self, usize)) {
+        match self.world.settings.roster {
+            Some(_) => self.without_transfers(leader, trial),
+            None => trial(self, leader),
+        }
+    }
+
+    /// A trial that begins when no host's request to change the leader is pending.
     fn without_transfers(&mut self, leader: usize, trial: impl FnOnce(&mut Self, usize)) {
         let until = self.world.transfers_until;
         if self.world.now >= until {
