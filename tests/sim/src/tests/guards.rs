@@ -28,7 +28,8 @@ const RIVALS: Guards = Guards {
     rivals_yield: false,
     ..ALL
 };
-/// A leader in doubt is still shown, so that others' heartbeats vouch for it: what reports are needed for shows less often.
+/// A leader in doubt is still shown, and the heartbeats of others vouch for it when its link ends. So a follower that is deaf to
+/// it, or has missed its last heartbeats, needs their answers less often.
 const NO_DOUBT: Guards = Guards {
     doubts: false,
     ..ALL
@@ -205,18 +206,23 @@ fn g3_without_vetoes_a_deaf_follower_leads_beside_the_leader() {
         veto: false,
         ..NO_DOUBT
     };
-    is_needed("P14", 50, (NO_DOUBT, off), 45, |seed, guards| {
-        let mut world = room(seed, 5, guards);
-        let first = match settle(&mut world) {
-            Ok(first) => first,
-            Err(property) => return Some(property),
-        };
-        let deaf = (first + 1 + seed as usize % 4) % 5;
-        world.cut(first, deaf);
-        world.run_for(ms(30_000));
-        let known = world.agreed() == Some(first);
-        judge(&world, known && unchanged_but(&world, deaf), "P14")
-    });
+    is_needed("P14", 50, (NO_DOUBT, off), 45, deaf_to_the_leader);
+    let off = Guards { veto: false, ..ALL };
+    is_needed("P14", 50, (ALL, off), 3, deaf_to_the_leader);
+}
+
+/// A follower receives nothing from the leader for half a minute.
+fn deaf_to_the_leader(seed: u64, guards: Guards) -> Broken {
+    let mut world = room(seed, 5, guards);
+    let first = match settle(&mut world) {
+        Ok(first) => first,
+        Err(property) => return Some(property),
+    };
+    let deaf = (first + 1 + seed as usize % 4) % 5;
+    world.cut(first, deaf);
+    world.run_for(ms(30_000));
+    let known = world.agreed() == Some(first);
+    judge(&world, known && unchanged_but(&world, deaf), "P14")
 }
 
 /// P13: cut off with one follower of four, a leader resigns within two of the shortest timeouts.
@@ -493,6 +499,7 @@ fn g14_without_fast_retries_failed_rounds_cost_timeouts() {
 /// P14: in a large room with round trips of 0.3 to 0.9 s, leases shorter than the round trip to all let a late candidate depose
 /// the new leader. Yielding to candidates of a better rank is a second reason for most of them to be silent, a member that takes no
 /// report of the dead leader asks again sooner, and one that doubts a leader asks before it is lost; so all three are off here.
+/// With doubts on alone, none of 40 such rooms deposed its new leader without this guard; without them 14 did.
 #[test]
 fn g15_without_longer_timeouts_far_rooms_depose_their_new_leaders() {
     let on = Guards {
@@ -504,24 +511,27 @@ fn g15_without_longer_timeouts_far_rooms_depose_their_new_leaders() {
         adaptive_timeouts: false,
         ..on
     };
-    is_needed("P14", 20, (on, off), 4, |seed, guards| {
-        let mut world = far_room(seed, 40, guards, (ms(150), ms(450)));
-        let first = match settle(&mut world) {
-            Ok(first) => first,
-            Err(property) => return Some(property),
-        };
-        world.crash(first);
-        let agreed = until(&mut world, ms(20_000), |world| {
-            next_leader(world, first).is_some()
-        });
-        if agreed.is_none() {
-            return judge(&world, false, "P9");
-        }
-        world.run_for(ms(5_000));
-        // Only the loss of the first leader, and the next one.
-        let steady = world.slots.iter().all(|slot| slot.reported.len() <= 2);
-        judge(&world, steady, "P14")
+    is_needed("P14", 20, (on, off), 4, crash_in_a_far_room);
+}
+
+/// The leader of a large room crashes, where messages take long.
+fn crash_in_a_far_room(seed: u64, guards: Guards) -> Broken {
+    let mut world = far_room(seed, 40, guards, (ms(150), ms(450)));
+    let first = match settle(&mut world) {
+        Ok(first) => first,
+        Err(property) => return Some(property),
+    };
+    world.crash(first);
+    let agreed = until(&mut world, ms(20_000), |world| {
+        next_leader(world, first).is_some()
     });
+    if agreed.is_none() {
+        return judge(&world, false, "P9");
+    }
+    world.run_for(ms(5_000));
+    // Only the loss of the first leader, and the next one.
+    let steady = world.slots.iter().all(|slot| slot.reported.len() <= 2);
+    judge(&world, steady, "P14")
 }
 
 /// P8: where packets are lost, members miss a leader's last heartbeats differently. One that has lost the dead leader asks the
@@ -532,31 +542,39 @@ fn g3_with_stale_reports_hosts_see_a_dead_leader_again() {
         stale_vetoes: false,
         ..NO_DOUBT
     };
-    is_needed("P8", 60, (NO_DOUBT, off), 3, |seed, guards| {
-        let mut world = far_room(seed, 5, guards, (ms(25), ms(75)));
-        let first = match settle(&mut world) {
-            Ok(first) => first,
-            Err(property) => return Some(property),
-        };
-        world.stream_loss = 0.05;
-        world.datagram_loss = 0.05;
-        world.run_for(ms(3_000 + seed * 8));
-        for slot in &mut world.slots {
-            slot.reported.clear();
-        }
-        if world.agreed() != Some(first) {
-            return broken(&world); // it was lost before
-        }
-        world.crash(first);
-        world.run_for(ms(8_000));
-        let dead = world.slots[first].id.clone();
-        let shown = |(_, leader): &(_, Option<PeerId>)| leader.as_ref() == Some(&dead);
-        let again = world
-            .slots
-            .iter()
-            .any(|slot| slot.reported.iter().any(shown));
-        judge(&world, !again, "P8")
-    });
+    is_needed("P8", 60, (NO_DOUBT, off), 3, crash_on_bad_lines);
+    let off = Guards {
+        stale_vetoes: false,
+        ..ALL
+    };
+    is_needed("P8", 250, (ALL, off), 3, crash_on_bad_lines);
+}
+
+/// The leader crashes where packets are lost. A host that lost it may not see it again.
+fn crash_on_bad_lines(seed: u64, guards: Guards) -> Broken {
+    let mut world = far_room(seed, 5, guards, (ms(25), ms(75)));
+    let first = match settle(&mut world) {
+        Ok(first) => first,
+        Err(property) => return Some(property),
+    };
+    world.stream_loss = 0.05;
+    world.datagram_loss = 0.05;
+    world.run_for(ms(3_000 + seed % 63 * 8));
+    for slot in &mut world.slots {
+        slot.reported.clear();
+    }
+    if world.agreed() != Some(first) {
+        return broken(&world); // it was lost before
+    }
+    world.crash(first);
+    world.run_for(ms(8_000));
+    let dead = world.slots[first].id.clone();
+    let shown = |(_, leader): &(_, Option<PeerId>)| leader.as_ref() == Some(&dead);
+    let again = world
+        .slots
+        .iter()
+        .any(|slot| slot.reported.iter().any(shown));
+    judge(&world, !again, "P8")
 }
 
 /// P14: one forged report that the leader's port is closed makes a follower look for another one; here all of them.
