@@ -4,6 +4,7 @@ mod bad_members;
 mod ballots;
 mod bounds;
 mod closed_ports;
+mod doubts;
 mod ends;
 mod entry;
 mod etcd;

@@ -9,36 +9,58 @@ use crate::world::{Settings, World};
 
 const ROOMS: u64 = 240;
 
-/// A room of five on bad lines after a stall of its leader.
-fn stalled(seed: u64, stall_ms: u64, guards: Guards) -> (World, PeerId) {
-    let settings = Settings {
+/// Settings of a room whose round trips take up to 150 ms.
+pub(super) fn far(guards: Guards) -> Settings {
+    Settings {
         delay: (ms(25), ms(75)),
         guards,
         ..Settings::default()
-    };
-    let mut world = settled(seed, 5, settings);
+    }
+}
+
+/// Gets a settled room bad lines, and lets it run to some moment between two heartbeats.
+pub(super) fn worsen(world: &mut World) {
     world.silence_is_reported_as = LinkEnd::Silent;
     world.stream_loss = 0.05;
     world.datagram_loss = 0.05;
     let rest = world.between(ms(0), ms(500));
     world.run_for(rest);
-    forget_reported(&mut world);
-    let leader = leader(&world);
+    forget_reported(world);
+}
+
+/// The room after a stall of its leader.
+pub(super) fn after_a_stall(world: &mut World, stall_ms: u64) {
+    let leader = leader(world);
     world.pause(leader);
     world.run_for(ms(stall_ms));
     world.resume(leader);
+    calm_down(world);
+}
+
+/// Lets the room elect, if it does.
+pub(super) fn calm_down(world: &mut World) {
     world.run_for(ms(6_000));
-    expect(&world, world.agreed().is_some(), "no leader");
+    expect(world, world.agreed().is_some(), "no leader");
+}
+
+/// Whether any host saw a change.
+pub(super) fn is_disturbed(world: &World) -> bool {
+    world.slots.iter().any(|slot| !slot.reported.is_empty())
+}
+
+/// A room of five on bad lines after a stall of its leader, and that leader.
+fn stalled(seed: u64, stall_ms: u64, guards: Guards) -> (World, PeerId) {
+    let mut world = settled(seed, 5, far(guards));
+    worsen(&mut world);
+    let leader = leader(&world);
+    after_a_stall(&mut world, stall_ms);
     let id = world.slots[leader].id.clone();
     (world, id)
 }
 
 /// The rooms in which any host sees a change.
 fn changed(stall_ms: u64, guards: Guards) -> u64 {
-    let is_changed = |seed: &u64| {
-        let (world, _) = stalled(*seed, stall_ms, guards);
-        world.slots.iter().any(|slot| !slot.reported.is_empty())
-    };
+    let is_changed = |seed: &u64| is_disturbed(&stalled(*seed, stall_ms, guards).0);
     (0..ROOMS).filter(is_changed).count() as u64
 }
 

@@ -85,7 +85,7 @@ fn room(seed: u64, size: usize, voters: usize) -> World {
 }
 
 /// All processes of a place have one key, which a roster requires.
-fn keep_key(world: &mut World, slot: usize) {
+pub(super) fn keep_key(world: &mut World, slot: usize) {
     let mut key = [1; 32];
     key[..8].copy_from_slice(&(slot as u64).to_be_bytes());
     world.slots[slot].key = Some(Fingerprint(key));

@@ -26,9 +26,9 @@ fn m4_lost_datagrams_alone_lose_no_member() {
     }
 }
 
-/// If neither works, all members notice it within the timeout.
+/// If neither works, all members notice it: within the timeout, or a leader's silence by a third of it later.
 #[test]
-fn m4_m10_a_silent_member_is_lost_within_the_heartbeat_timeout_and_reported_once() {
+fn m4_m10_a_silent_member_is_lost_in_bounded_time_and_reported_once() {
     for seed in 0..30 {
         let mut world = settled(seed, 4, Settings::default());
         let silent = seed as usize % 4;
@@ -52,7 +52,7 @@ fn m4_m10_a_silent_member_is_lost_within_the_heartbeat_timeout_and_reported_once
             // a third of the timeout (G17).
             let latest = if is_leader { ms(2010) } else { ms(1510) };
             let in_time = (ms(1000)..=latest).contains(&took);
-            expect(&world, in_time, "not within the timeout");
+            expect(&world, in_time, "not in time");
         }
     }
 }
