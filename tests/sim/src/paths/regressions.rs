@@ -39,4 +39,6 @@ pub const RELAY_PLANS: &[(&str, &str)] = &[
 pub const RELAY_SEEDS: &[u64] = &[
     // The check asked for a carried link of a member of the version before, which two leaders in turn could not carry.
     14_830,
+    // A host named the leader that its member doubted, and the member campaigned beside it (P7).
+    7_001_415,
 ];

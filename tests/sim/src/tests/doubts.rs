@@ -218,9 +218,9 @@ fn g17_doubts_make_no_election_of_a_static_quorum_later() {
     elects_no_later(|seed, guards| with_a_roster(seed, 5, 1, near(guards)));
 }
 
-/// An observer keeps a leader in doubt no longer than voters may, neither votes nor campaigns, and never shows it again.
+/// An observer neither votes nor campaigns, keeps a leader in doubt no longer than voters may, and never shows it again.
 #[test]
-fn g17_an_observer_keeps_a_leader_in_doubt_for_half_a_second_at_most() {
+fn g17_an_observer_with_a_leader_in_doubt_takes_no_part_and_loses_it_in_time() {
     for seed in 0..SEEDS {
         let mut world = with_observers(seed, 3, 2, near(Guards::ALL));
         let dead = lose_power(&mut world);

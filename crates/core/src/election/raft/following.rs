@@ -103,7 +103,7 @@ impl Raft {
     /// Whether the leader in doubt is the one that this node shows, and no other member vouches for it. Beside a leader that a
     /// host has named meanwhile no member campaigns (P7).
     pub(super) fn is_in_doubt(&self, view: &View) -> bool {
-        let is_named = matches!(self.role, Role::Follower(Following::Awaited(_)));
+        let is_named = self.rules.record().assigned;
         let vouched = self.role.vouchers().is_some_and(|of| !of.is_empty());
         let is_shown = view.doubted.is_some() && self.role.shown() == view.doubted.as_ref();
         is_shown && !is_named && !vouched
