@@ -13,7 +13,7 @@ import struct
 import sys
 
 ALL_PACKETS, IP_PACKETS = 0x0003, 0x0800
-"""Only a socket for all packets receives those that this machine sends."""
+"""Only a socket for all packets receives the packets of this machine itself."""
 QUOTED = 548
 """Bytes of the refused packet that Linux sends back, with its IP header."""
 
