@@ -22,8 +22,8 @@ const ROOMS: u32 = 512;
 /// Rooms of these that play, by step.
 const STEPS: [u32; 6] = [16, 32, 64, 96, 128, 192];
 const SECONDS: u32 = 10;
-/// Rooms of one address: it may have as many links as these have members.
-const ROOMS_OF_ONE: u32 = 256 / MEMBERS as u32;
+/// Rooms of one address: half of the links and of the handshakes that it may have, so that some may be repeated.
+const ROOMS_OF_ONE: u32 = 128 / MEMBERS as u32;
 /// Packets that may be missing, and the time that all but one in a hundred may take.
 const MAX_MISSING: f64 = 0.01;
 const MAX_P99: Duration = Duration::from_millis(50);
