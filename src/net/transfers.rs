@@ -93,10 +93,10 @@ impl Writer {
                     tracing::error!(%error, "a frame about a transfer could not be encoded");
                 }
             }
-            if !self
-                .write(&mut stream, TransferLane::Frames, &mut frames)
-                .await
-            {
+            let Some(send) = self.opened(&mut stream, TransferLane::Frames).await else {
+                return;
+            };
+            if write_all(send, &mut frames).await.is_err() {
                 return;
             }
         }
@@ -119,10 +119,7 @@ impl Writer {
                 tracing::error!(%error, "a part of a transfer could not be encoded");
                 return;
             }
-            if stream.is_none() {
-                stream = self.open(TransferLane::Parts).await;
-            }
-            let Some(send) = &mut stream else {
+            let Some(send) = self.opened(&mut stream, TransferLane::Parts).await else {
                 return;
             };
             for chunk in frames.take() {
@@ -133,21 +130,16 @@ impl Writer {
         }
     }
 
-    /// Writes the frames to the stream, which the first of them opens. Returns whether it may go on.
-    async fn write(
+    /// The stream of a lane, which its first frame opens. `None` if the connection has ended, which the link reports.
+    async fn opened<'a>(
         &self,
-        stream: &mut Option<SendStream>,
+        stream: &'a mut Option<SendStream>,
         lane: TransferLane,
-        frames: &mut Frames,
-    ) -> bool {
+    ) -> Option<&'a mut SendStream> {
         if stream.is_none() {
-            // The connection may have ended, which the link reports.
             *stream = self.open(lane).await;
         }
-        match stream {
-            Some(send) => write_all(send, frames).await.is_ok(),
-            None => false,
-        }
+        stream.as_mut()
     }
 
     async fn open(&self, lane: TransferLane) -> Option<SendStream> {

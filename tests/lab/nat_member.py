@@ -2,8 +2,8 @@
 `NetworkOptions`, and may name the session. MMN_LIBRARY names the library, and MMN_BINDINGS the folder of its Python package, if
 that is not the one of this source tree.
 
-Reads commands, a JSON list a line: ["connect", ADDRESS], ["quiet", YES], ["report"], ["quit"]. Prints what happens, a JSON object
-a line, with the time of a clock that all processes of the machine share.
+Reads commands, a JSON list a line: ["connect", ADDRESS], ["quiet", YES], ["mark"], ["report"], ["quit"]. Prints what happens, a
+JSON object a line, with the time of a clock that all processes of the machine share.
 """
 
 import json
@@ -103,6 +103,12 @@ class Member:
     def quiet(self, yes):
         self.is_quiet = yes
 
+    def mark(self):
+        """From now on each peer's longest pause and slowest message count anew."""
+        self.room.poll()
+        for peer in self.peers.values():
+            peer.slowest_ms = peer.pause_ms = 0
+
     def report(self):
         self.room.poll()
         peers = {name: vars(peer) for name, peer in self.peers.items()}
@@ -140,6 +146,9 @@ class Peer:
         self.sent = self.received = self.last = 0
         self.lost = self.duplicated = 0
         self.slowest_ms = 0
+        self.arrived = None
+        self.pause_ms = 0
+        """The longest time between two messages that arrived."""
 
     def receive(self, number, sent_at):
         self.received += 1
@@ -147,7 +156,10 @@ class Peer:
         self.lost += max(0, number - self.last - 1)
         self.duplicated += number <= self.last
         self.last = max(self.last, number)
-        self.slowest_ms = max(self.slowest_ms, round((time.monotonic() - sent_at) * 1000))
+        now = time.monotonic()
+        self.slowest_ms = max(self.slowest_ms, round((now - sent_at) * 1000))
+        self.pause_ms = max(self.pause_ms, round((now - (self.arrived or now)) * 1000))
+        self.arrived = now
 
 
 def report(event, peer="", **more):
