@@ -46,6 +46,8 @@ use via::{Carried, path_over};
 const CORE_DIAL_TIMEOUT: Duration = Duration::from_secs(2);
 /// Timeout of a dial by the host.
 const HOST_DIAL_TIMEOUT: Duration = Duration::from_secs(5);
+/// Time after which a process that stood still has the Hello of a discovered peer again.
+const RETRANSMITTED_AFTER: Duration = Duration::from_millis(50);
 /// Maximum number of losses that delay one message.
 const MAX_LOSSES: u32 = 5;
 /// Empty datagrams after an urgent message, as in the library's links.
@@ -126,8 +128,7 @@ pub struct Pending {
     from: usize,
     life: u64,
     to: usize,
-    /// For the core's own dial, the expected key.
-    expects: Option<Fingerprint>,
+    of: DialOf,
     link: Option<u64>,
     /// Whether it is refused because the dialler was kicked.
     kicked: bool,
@@ -139,6 +140,24 @@ pub struct Pending {
     held: bool,
     /// Whether the other end has answered.
     greeted: bool,
+}
+
+/// The part of a process that dials.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum DialOf {
+    Host,
+    Discovery,
+    /// The core expects this key.
+    Core(Fingerprint),
+}
+
+impl DialOf {
+    fn expects(self) -> Option<Fingerprint> {
+        match self {
+            Self::Core(key) => Some(key),
+            Self::Host | Self::Discovery => None,
+        }
+    }
 }
 
 /// A future event of links.
@@ -501,7 +520,24 @@ impl World {
             format_args!("{} connects to {}", self.slots[from].id, self.slots[to].id),
         );
         let _ = self.feed(from, Input::HostDialing(true));
-        self.dial(from, to, None, None);
+        self.dial(from, to, DialOf::Host, None);
+    }
+
+    /// `from` dials the address of `to`, which it found in the local network, unless they are linked.
+    pub fn dial_found(&mut self, from: usize, to: usize) {
+        let Some(process) = &self.slots[from].process else {
+            return;
+        };
+        let mut dials = self.dials.values();
+        let running = dials.any(|dial| dial.from == from && dial.to == to);
+        if process.leaving || running || process.sessions.contains_key(&to) {
+            return;
+        }
+        self.trace.add(
+            self.now,
+            format_args!("{} dials {} that it found", self.slots[from].id, to),
+        );
+        self.dial(from, to, DialOf::Discovery, None);
     }
 
     pub fn dial_for_core(&mut self, from: usize, dial: &Dial) {
@@ -523,7 +559,7 @@ impl World {
         });
         let busy = |to: &usize| !self.dials.values().any(|d| d.from == from && d.to == *to);
         match to.filter(busy) {
-            Some(to) => self.dial(from, to, Some(dial.key), dial.lasts),
+            Some(to) => self.dial(from, to, DialOf::Core(dial.key), dial.lasts),
             None => {
                 let peer = dial.peer.clone();
                 let _ = self.feed(
@@ -537,13 +573,7 @@ impl World {
         }
     }
 
-    fn dial(
-        &mut self,
-        from: usize,
-        to: usize,
-        expects: Option<Fingerprint>,
-        lasts: Option<Duration>,
-    ) {
+    fn dial(&mut self, from: usize, to: usize, of: DialOf, lasts: Option<Duration>) {
         self.made += 1;
         let dial = self.made;
         let life = self.slots[from].life;
@@ -553,7 +583,7 @@ impl World {
                 from,
                 life,
                 to,
-                expects,
+                of,
                 link: None,
                 kicked: false,
                 over: None,
@@ -573,11 +603,11 @@ impl World {
         let Some(pending) = self.dials.get(&dial) else {
             return;
         };
-        let (from, to, over, expects) = (pending.from, pending.to, pending.over, pending.expects);
+        let (from, to, over, of) = (pending.from, pending.to, pending.over, pending.of);
         if over.is_some() || !self.is_held_by_a_wall(dial) {
             self.shake_hands(dial, from, to, over);
         }
-        let timeout = match expects {
+        let timeout = match of.expects() {
             Some(_) if !self.settings.hosts.asked && !self.paths.are_modelled => CORE_DIAL_TIMEOUT,
             _ => HOST_DIAL_TIMEOUT,
         };
@@ -605,7 +635,12 @@ impl World {
             return;
         };
         let (from, to, life) = (pending.from, pending.to, pending.life);
-        let (by_hand, over) = (pending.expects.is_none(), pending.over);
+        let (of, over) = (pending.of, pending.over);
+        let waits = self.is_paused(from) || self.is_paused(to);
+        if waits && of == DialOf::Discovery {
+            let again = self.now + RETRANSMITTED_AFTER;
+            return self.at(again, Happening::Wire(Wire::SayHello { dial }));
+        }
         let blocked = !self.passes_from(from, over, to) || !self.passes_from(to, over, from);
         if blocked || self.is_paused(from) || self.is_paused(to) || !self.is_life(from, life) {
             return;
@@ -613,7 +648,7 @@ impl World {
         if let Some(pending) = self.dials.get_mut(&dial) {
             pending.greeted = true;
         }
-        let Some(mut hello) = self.hello(from, by_hand) else {
+        let Some(mut hello) = self.hello(from, of == DialOf::Host) else {
             return;
         };
         (hello.generation, hello.losses) = self.numbers(from, to);
@@ -676,7 +711,7 @@ impl World {
         let Some(pending) = self.dials.get(&dial) else {
             return;
         };
-        let (from, to, expects) = (pending.from, pending.to, pending.expects);
+        let (from, to, expects) = (pending.from, pending.to, pending.of.expects());
         let (from_life, over) = (pending.life, pending.over);
         let lost =
             !self.passes_from(from, over, to) || self.is_paused(to) || !self.is_life(to, to_life);
@@ -1025,7 +1060,7 @@ impl World {
             return;
         };
         let (from, to, life) = (pending.from, pending.to, pending.life);
-        let (by_core, kicked) = (pending.expects.is_some(), pending.kicked);
+        let (by_core, kicked) = (pending.of.expects().is_some(), pending.kicked);
         let (link, attempt_of) = (pending.link, pending.attempt_of);
         if let Some(link) = link {
             self.refuse_link(link, DIALLER);
@@ -1049,7 +1084,7 @@ impl World {
         if let Some(whole) = pending.attempt_of {
             return self.attempt_succeeded(whole);
         }
-        if pending.expects.is_some() || !self.is_life(pending.from, pending.life) {
+        if pending.of != DialOf::Host || !self.is_life(pending.from, pending.life) {
             return;
         }
         if let Some(process) = &mut self.slots[pending.from].process {
@@ -1095,13 +1130,16 @@ impl World {
     }
 
     /// The link of a process with the member of that id. A namesake's link is there before the one that it replaces ends: the
-    /// older one is meant.
+    /// one that is not the member's any more is meant.
     pub(crate) fn session_with(&self, slot: usize, peer: &PeerId) -> Option<(u64, usize)> {
         let process = self.slots[slot].process.as_ref()?;
         let id = if self.checker.namesakes.contains(peer) {
+            let bound = process.node.membership().get(peer).map(|member| member.key);
             let its = process.sessions.iter();
             let its = its.filter(|(other, _)| self.slots[**other].id == *peer);
-            its.map(|(_, id)| *id).min()?
+            let key_of = |other: &usize| self.slots[*other].process.as_ref().map(|its| its.key);
+            let (_, id) = its.min_by_key(|(other, id)| (key_of(other) == bound, **id))?;
+            *id
         } else {
             *process.sessions.get(&self.slot_of(peer)?)?
         };

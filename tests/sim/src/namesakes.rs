@@ -4,7 +4,7 @@
 //! it shows. Rooms that cannot keep both namesakes become one without one of them, or stay two (`docs/elections.md`, "Sides
 //! that cannot both stay"). Faults come during the meeting; in the end nothing is under way any more.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write;
 
 use rand::seq::{IndexedRandom, SliceRandom};
@@ -13,7 +13,7 @@ use rand_chacha::ChaCha8Rng;
 
 use room_core::id::PeerId;
 use room_core::node::{EndReason, Event, Node};
-use room_core::time::Duration;
+use room_core::time::{Duration, Time};
 
 use crate::chaos::{ms, pairs};
 use crate::checks::Violation;
@@ -24,6 +24,11 @@ use crate::world::{Settings, World};
 const OF_THEIR_OWN: u64 = 0x4a3e_5a1e_c0de_0005;
 /// The time after the last fault in which a room settles: it keeps the places of lost members for a minute.
 const SETTLES_IN: Duration = ms(90_000);
+/// The times of the library's discovery (`src/net/discovery/finds.rs`).
+const YIELD: Duration = ms(2_000);
+const FIRST_WAIT: Duration = ms(2_000);
+const LONGEST_WAIT: Duration = ms(60_000);
+const LINK_CHECK: Duration = ms(10_000);
 
 /// How two rooms met.
 #[derive(Debug)]
@@ -36,22 +41,24 @@ pub struct Outcome {
     pub is_one: bool,
 }
 
-/// Plays the meeting of a seed.
+/// Plays the meeting of a seed, in which a host dials a few times.
 pub fn run(seed: u64, trace: Trace) -> Outcome {
     let mut meeting = Meeting::new(seed, trace);
     meeting.play();
-    let found = meeting.world.violation.take();
-    let fault = || {
-        let text = meeting.fault()? + &meeting.describe();
-        let property = "namesakes";
-        Some(Violation { property, text })
-    };
-    Outcome {
-        violation: found.or_else(fault),
-        met: meeting.met,
-        is_one: meeting.rooms_left().len() == 1,
-        trace: meeting.world.trace,
-    }
+    meeting.outcome()
+}
+
+/// Plays a seed in which all members discover each other from the start.
+pub fn discover(seed: u64, trace: Trace) -> Outcome {
+    let mut meeting = Meeting::new(seed, trace);
+    meeting.discover();
+    meeting.outcome()
+}
+
+/// The time of the next dial of a member that was found, and the back-off after it.
+struct Find {
+    dial_at: Time,
+    wait: Duration,
 }
 
 struct Meeting {
@@ -59,6 +66,8 @@ struct Meeting {
     rng: ChaCha8Rng,
     rooms: [Vec<usize>; 2],
     met: bool,
+    /// Whether members dial all others until they are linked.
+    discovers: bool,
     /// Whether members crashed, stopped or did not reach each other.
     disturbed: bool,
 }
@@ -92,6 +101,7 @@ impl Meeting {
             rng,
             rooms,
             met: false,
+            discovers: false,
             disturbed: false,
         }
     }
@@ -117,6 +127,92 @@ impl Meeting {
         }
         self.heal();
         self.world.run_for(SETTLES_IN);
+    }
+
+    /// All members start within half a second and dial all others until they are linked; some stand still for a moment.
+    fn discover(&mut self) {
+        (self.discovers, self.met) = (true, true);
+        let all = self.rooms.concat();
+        for slot in &all {
+            self.world.start(*slot);
+            let time = self.rng.random_range(0..500 / all.len() as u64);
+            self.world.run_for(ms(time));
+        }
+        self.disturbed = self.rng.random_bool(0.7);
+        let faults_end = self.world.now + ms(8_000);
+        let mut finds = self.finds(&all);
+        let mut stand_still: BTreeMap<usize, Time> = BTreeMap::new();
+        let ends = faults_end + SETTLES_IN;
+        while self.world.now < ends {
+            for ((from, to), find) in &mut finds {
+                if find.dial_at > self.world.now {
+                    continue;
+                }
+                let is_linked = self.are_linked(*from, *to);
+                (find.dial_at, find.wait) = match is_linked {
+                    true => (self.world.now + LINK_CHECK, FIRST_WAIT),
+                    false => (
+                        self.world.now + find.wait,
+                        (find.wait * 2).min(LONGEST_WAIT),
+                    ),
+                };
+                if !is_linked {
+                    self.world.dial_found(*from, *to);
+                }
+            }
+            if self.disturbed && self.world.now < faults_end && self.rng.random_bool(0.03) {
+                let slot = *all.choose(&mut self.rng).expect("not empty");
+                let time = ms(self.rng.random_range(50..1_500));
+                stand_still.entry(slot).or_insert_with(|| {
+                    self.world.pause(slot);
+                    self.world.now + time
+                });
+            }
+            stand_still.retain(|slot, until| {
+                let is_over = *until <= self.world.now;
+                if is_over {
+                    self.world.resume(*slot);
+                }
+                !is_over
+            });
+            self.world.run_for(ms(50));
+        }
+    }
+
+    /// As the library's discovery does: the smaller of two names dials first.
+    fn finds(&mut self, all: &[usize]) -> BTreeMap<(usize, usize), Find> {
+        let mut names = all.to_vec();
+        names.shuffle(&mut self.rng);
+        let mut finds = BTreeMap::new();
+        for (rank, from) in names.iter().enumerate() {
+            for (other, to) in names.iter().enumerate().filter(|(other, _)| *other != rank) {
+                let yields = if rank < other { ms(0) } else { YIELD };
+                let dial_at = self.world.now + ms(self.rng.random_range(150..300)) + yields;
+                finds.insert(
+                    (*from, *to),
+                    Find {
+                        dial_at,
+                        wait: FIRST_WAIT,
+                    },
+                );
+            }
+        }
+        finds
+    }
+
+    fn outcome(mut self) -> Outcome {
+        let found = self.world.violation.take();
+        let fault = || {
+            let text = self.fault()? + &self.describe();
+            let property = "namesakes";
+            Some(Violation { property, text })
+        };
+        Outcome {
+            violation: found.or_else(fault),
+            met: self.met,
+            is_one: self.rooms_left().len() == 1,
+            trace: self.world.trace,
+        }
     }
 
     /// The first leads alone, and the others enter there.
@@ -263,8 +359,15 @@ impl Meeting {
             }
         }
         let rooms = self.rooms_left();
+        let most = rooms.iter().map(BTreeSet::len).max();
+        if self.discovers && most != Some(self.rooms.concat().len() - 1) {
+            return Some(format!(
+                "members that discover each other stay apart: {rooms:?}"
+            ));
+        }
         let leaves_one_alone = rooms.len() > 1 && rooms.iter().any(|room| room.len() == 1);
-        (self.met && leaves_one_alone && !self.disturbed).then(|| format!("rooms {rooms:?}"))
+        (self.met && leaves_one_alone && !self.disturbed && !self.discovers)
+            .then(|| format!("rooms {rooms:?}"))
     }
 
     fn fault_of(&self, slot: usize, here: &[usize]) -> Option<String> {

@@ -8,7 +8,7 @@ use room_core::node::{AdmissionRefusal, Command, Event, Input, LeftReason, LinkE
 use room_core::time::{Duration, Time};
 use room_core::wire::{Candidate, Hello, PeerEntry, Verdict};
 
-use super::{ACCEPTOR, DIALLER, Wire, path_over};
+use super::{ACCEPTOR, DIALLER, DialOf, Wire, path_over};
 use crate::world::{Happening, World};
 
 /// Longest time that a host takes to decide on a newcomer: during faults, and without.
@@ -129,7 +129,7 @@ impl World {
         let by_hand = self
             .dials
             .get(&dial)
-            .is_some_and(|dial| dial.expects.is_none());
+            .is_some_and(|dial| dial.of == DialOf::Host);
         let alone = self.node(from).is_some_and(is_alone);
         let end = DIALLER;
         let question = Question {

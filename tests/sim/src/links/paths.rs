@@ -19,7 +19,7 @@ use room_core::wire::FEATURE_PATHS;
 
 use super::relays::Relays;
 use super::via::{Via, path_over};
-use super::{DIALLER, HOST_DIAL_TIMEOUT, Link, Pending, Wire};
+use super::{DIALLER, DialOf, HOST_DIAL_TIMEOUT, Link, Pending, Wire};
 use crate::paths::Counts;
 use crate::world::{Happening, World};
 
@@ -689,7 +689,7 @@ impl World {
             from: core_dial.from,
             life: core_dial.life,
             to,
-            expects: Some(core_dial.key),
+            of: DialOf::Core(core_dial.key),
             link: None,
             kicked: false,
             over,

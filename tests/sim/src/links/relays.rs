@@ -11,7 +11,7 @@ use room_core::node::{Input, RelayChange};
 use room_core::path::RelayNumber;
 use room_core::time::Duration;
 
-use super::{Pending, Planted, Via, Wire};
+use super::{DialOf, Pending, Planted, Via, Wire};
 use crate::paths::RelayCounts;
 use crate::world::{Happening, World};
 
@@ -447,7 +447,7 @@ impl World {
             from,
             life: self.slots[from].life,
             to,
-            expects: Some(key),
+            of: DialOf::Core(key),
             link: None,
             kicked: false,
             over: Some(Via::Relay(relay)),
