@@ -299,7 +299,7 @@ impl Node {
     }
 
     /// Introduces members to a peer. In a star only the host does, without addresses.
-    fn introduce(&mut self, peer: &PeerId, mut list: Vec<PeerEntry>) {
+    pub(super) fn introduce(&mut self, peer: &PeerId, mut list: Vec<PeerEntry>) {
         if self.is_star() {
             if !self.is_host() {
                 return;

@@ -101,14 +101,23 @@ impl Node {
         !self.is_fixed() && !self.config.election.quorum.is_static()
     }
 
-    /// Handles an introduction of a peer whose id is bound to another key here.
+    /// Handles an introduction of a peer whose id is bound to another key here. The leader answers with the peer that it has
+    /// under that id: the member makes way for that one if it follows this leader.
     pub(super) fn namesake_introduced(&mut self, now: Time, from: &PeerId, entry: &PeerEntry) {
         let namesakes = self.merging.namesakes.entry(entry.id.clone()).or_default();
         let known = namesakes.get(from).filter(|it| it.entry.key == entry.key);
-        let since = known.map_or(now, |known| known.since);
-        let entry = entry.clone();
-        namesakes.insert(from.clone(), Namesake { entry, since });
+        let (since, is_new) = known.map_or((now, true), |known| (known.since, false));
+        let namesake = Namesake {
+            entry: entry.clone(),
+            since,
+        };
+        namesakes.insert(from.clone(), namesake);
         self.settle_namesakes(now);
+        if is_new && self.is_leader() {
+            let members = self.membership.iter();
+            let holder = members.filter(|(id, _)| **id == entry.id).map(entry_of);
+            self.introduce(from, holder.collect());
+        }
     }
 
     /// Notes that a member introduces the peer to which an id is bound here, and no namesake any more.
@@ -178,6 +187,10 @@ impl Node {
         if change.new.as_ref() == Some(&self.me) && self.has_moved_lately(now) {
             // Members that introduced others before this node led do not know which of two namesakes stays.
             self.introduce_to_others(now, self.membership.ids());
+        } else if change.new.as_ref() == Some(&self.me) && !self.merging.namesakes.is_empty() {
+            // Before it led, no member made way for the peers that it has under disputed ids.
+            let disputed: Vec<_> = self.merging.namesakes.keys().cloned().collect();
+            self.introduce_to_others(now, disputed);
         }
         if change.new.is_none() || change.new.as_ref() == Some(&self.me) {
             return;
