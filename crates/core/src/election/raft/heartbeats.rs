@@ -231,13 +231,16 @@ impl Raft {
         }
         let is_namesake = |live: &&LiveLeader| self.is_namesake(view, &live.id, live.key);
         if let (Some(leader), Some(live)) = (self.leading(), live.as_ref().filter(is_namesake)) {
-            // Only one can stay. Each member of the side that yields moves by itself; its leader does nothing.
+            // Only one can stay. Each member of the side that yields moves by itself, this leader, too: the other side may
+            // see no conflict, and hold to its own leader.
             let own = (
                 self.weight(now, view, leader),
                 millis(now.since(leader.since)),
             );
             if own > (live.weight, live.led_ms) {
                 self.campaign_in_place(now, view, &record.stamp.clone());
+            } else {
+                self.namesakes.meet((live.id.clone(), live.key));
             }
             return;
         }
