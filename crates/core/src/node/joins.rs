@@ -629,6 +629,8 @@ impl Node {
             return;
         };
         if !member.keeps_disputed_id(now) {
+            // Until it may keep the id again, the other peer has it as soon as it is linked.
+            member.failed_probe = true;
             return;
         }
         let key = member.key;
