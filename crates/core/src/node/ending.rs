@@ -106,6 +106,7 @@ impl Node {
         }
         self.paths_changed = true;
         let mut end = end;
+        let mut last_linked = now;
         let (path, incarnation, key, is_host) = match self.membership.remove(peer) {
             Some(member) => (
                 Some(member.path),
@@ -119,6 +120,7 @@ impl Node {
                     {
                         end = SessionEnd::RoomOver;
                     }
+                    last_linked = absent.since;
                     (None, absent.incarnation, absent.key, absent.is_host)
                 }
                 None => return,
@@ -146,8 +148,11 @@ impl Node {
         if ends {
             self.empty_room(now);
         }
-        if why == LeftReason::RoomEnded {
-            self.room_over_for_member(now);
+        if matches!(
+            why,
+            LeftReason::RoomEnded | LeftReason::Lost | LeftReason::GaveUp
+        ) {
+            self.end_if_left_behind(now, last_linked);
         }
         self.dial_waiting_members(now, peer);
     }

@@ -15,7 +15,8 @@ pub(super) struct Absent {
     pub(super) address: Option<SocketAddr>,
     pub(super) is_host: bool,
     newest_heartbeat: Option<u64>,
-    since: Time,
+    /// The end of its last link.
+    pub(super) since: Time,
     hold_until: Time,
     /// Whether the room is over for it: it does not return. Its departure waits for the reason until `hold_until`.
     pub(super) ended: bool,

@@ -322,13 +322,14 @@ impl Node {
         }
     }
 
-    /// Handles the end of the room for a member. If that was the last one, and others moved lately to a room that cannot
-    /// keep this node, the room is over for this node, too.
-    pub(super) fn room_over_for_member(&mut self, now: Time) {
+    /// Handles the end of the session with a member that was linked until `last_linked`, and whose room is over or that did
+    /// not return. If it was the last one, and others had moved shortly before to a room that cannot keep this node, the room
+    /// is over for this node, too.
+    pub(super) fn end_if_left_behind(&mut self, now: Time, last_linked: Time) {
         let is_alone = self.membership.is_empty() && self.absent.is_empty();
         let left_behind = self.merging.left_behind.take_if(|_| is_alone);
         if let Some((at, why)) = left_behind
-            && now.since(at) < ARRIVAL_WINDOW
+            && last_linked < at + ARRIVAL_WINDOW
             && self.announce_end(why.end_of_room(), 0, Vec::new())
         {
             self.empty_room(now);
