@@ -15,11 +15,13 @@ use tokio::task::JoinSet;
 use tokio::time::{sleep, timeout};
 
 use super::super::names::LookupError;
+use super::super::turn::TURN_AFTER;
 use super::Entrance;
 use super::link::{LinkToRelay, read_frame};
 use crate::config::Relay;
 use crate::core::address::is_dialable;
 use crate::core::path::RelayNumber;
+use crate::core::virtual_address::{behind_turn, through_turn};
 use crate::error::Code;
 use crate::target::Host;
 
@@ -114,19 +116,38 @@ impl Door {
         let config = client_config_with_alpn(&gate.identity, self.relay.key, transport, RELAY_ALPN)
             .map_err(|error| NotEntered::Internal(error.to_string()))?;
         let mut dials = JoinSet::new();
-        for (address, nth) in self.addresses().await?.into_iter().zip(0..) {
+        let addresses = self.addresses().await?;
+        let through_turn = match gate.tunnels.turn().is_configured() {
+            true => addresses.iter().copied().filter_map(through_turn).collect(),
+            false => Vec::new(),
+        };
+        let first = |is_plain| match is_plain {
+            true => Duration::ZERO,
+            false => TURN_AFTER,
+        };
+        let dialled = addresses
+            .into_iter()
+            .zip(0..)
+            .chain(through_turn.into_iter().zip(0..));
+        for (address, nth) in dialled {
             let (gate, config) = (Arc::clone(gate), config.clone());
+            let is_plain = behind_turn(address).is_none();
+            let wait = first(is_plain) + STAGGER * nth;
             dials.spawn(async move {
-                sleep(STAGGER * nth).await;
+                sleep(wait).await;
+                if !is_plain && timeout(STEP, gate.tunnels.turn().is_open()).await.is_err() {
+                    return Err(DialError::TimedOut.into());
+                }
                 let connecting = gate.endpoint.connect_with(config, address, SERVER_NAME);
                 let connecting = connecting.map_err(|error| match error {
                     ConnectError::EndpointStopping => NotEntered::Closing,
                     error => DialError::from(error).into(),
                 })?;
-                match timeout(STEP, connecting).await {
-                    Ok(connected) => connected.map_err(|error| DialError::from(error).into()),
-                    Err(_) => Err(DialError::TimedOut.into()),
-                }
+                let connected = timeout(STEP, connecting).await;
+                let connected = connected.map_err(|_| DialError::TimedOut)?;
+                let connection = connected.map_err(DialError::from)?;
+                gate.tunnels.turn().note_answer(address);
+                Ok(connection)
             });
         }
         let mut failed = NotEntered::NoAddress;

@@ -78,6 +78,8 @@ pub struct LinkUp {
     pub path: Path,
     /// The carrier of this node's packets to it.
     pub carrier: Option<Carrier>,
+    /// Whether its packets, though direct, pass through this node's port at a TURN server.
+    pub through_turn: bool,
     /// Its optional abilities ([`Hello::features`](crate::wire::Hello::features)).
     pub features: u64,
     /// Election data of this node's Hello.
@@ -319,6 +321,8 @@ pub enum Input {
     },
     /// The router has answered to a request for a port, or has not.
     Mapping(MappingChange),
+    /// A TURN server forwards from this address to this node from now on; or none does.
+    Turn(Option<SocketAddr>),
     /// A dial that this node asked for ended without a link.
     DialFailed {
         /// The peer.

@@ -124,6 +124,18 @@ impl Node {
         addresses
     }
 
+    /// Adds this node's address at a TURN server to a list for a peer, as the last one. Nothing shows it but the server's word, and an
+    /// address that has not answered gets single packets.
+    pub(super) fn add_turn_address(&self, addresses: &mut Vec<SocketAddr>) {
+        let Some(address) = self.turn_address.filter(|_| !self.config.relayed_only) else {
+            return;
+        };
+        if !addresses.contains(&address) {
+            addresses.truncate(MAX_EXCHANGED_ADDRESSES - 1);
+            addresses.push(address);
+        }
+    }
+
     /// Whether a peer with these addresses is in a network of this node: it has a private address, or the same address
     /// on the internet.
     fn is_in_same_network(&self, observed: &[SocketAddr], theirs: &[SocketAddr]) -> bool {

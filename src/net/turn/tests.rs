@@ -1,0 +1,598 @@
+//! TURN servers of all kinds, on loopback: honest, silent and hostile ones.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::net::{IpAddr, Ipv4Addr};
+use std::sync::Mutex;
+
+use quinn::udp::Transmit;
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::net::{TcpListener, UdpSocket};
+use tokio::task::JoinHandle;
+use turn_client_proto::types::attribute::{
+    ChannelNumber, Lifetime, XorPeerAddress, XorRelayedAddress,
+};
+use turn_client_proto::types::channel::ChannelData;
+use turn_client_proto::types::message::{ALLOCATE, CHANNEL_BIND, CREATE_PERMISSION, REFRESH};
+use turn_client_proto::types::stun::attribute::{ErrorCode, Nonce, Realm};
+use turn_client_proto::types::stun::message::{
+    BINDING, IntegrityAlgorithm, LongTermKeyCredentials, Message, MessageIntegrityCredentials,
+    MessageWrite, MessageWriteExt, MessageWriteVec,
+};
+
+use super::*;
+use crate::core::id::Fingerprint;
+use crate::core::virtual_address::through_turn;
+
+const REALM: &str = "a realm";
+const USER: &str = "1790000000:ann";
+const PASSWORD: &str = "a-password";
+const PATIENCE: Duration = Duration::from_secs(30);
+
+/// Behaviour of a server.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Kind {
+    Honest,
+    Silent,
+    /// It answers requests for a port with this error.
+    Refuses(u16, &'static str),
+    /// It names this address as the port's.
+    Claims(Ipv4Addr),
+    /// It sends these bytes instead of any answer.
+    Garbage(&'static [u8]),
+    /// It admits no peer.
+    AdmitsNone,
+}
+
+/// A server on UDP, for one client.
+struct Server {
+    address: SocketAddr,
+    state: Arc<Mutex<State>>,
+    task: JoinHandle<()>,
+}
+
+struct State {
+    kind: Kind,
+    /// The methods of the requests so far.
+    requests: Vec<u16>,
+    admitted: BTreeSet<IpAddr>,
+    channels: BTreeMap<u16, SocketAddr>,
+}
+
+impl Drop for Server {
+    fn drop(&mut self) {
+        self.task.abort();
+    }
+}
+
+impl Server {
+    async fn start(kind: Kind) -> Self {
+        let socket = UdpSocket::bind((Ipv4Addr::LOCALHOST, 0))
+            .await
+            .expect("bound");
+        let relay = UdpSocket::bind((Ipv4Addr::LOCALHOST, 0))
+            .await
+            .expect("bound");
+        let address = socket.local_addr().expect("bound");
+        let state = Arc::new(Mutex::new(State {
+            kind,
+            requests: Vec::new(),
+            admitted: BTreeSet::new(),
+            channels: BTreeMap::new(),
+        }));
+        let shared = Arc::clone(&state);
+        let task = tokio::spawn(async move { serve(&socket, &relay, &shared).await });
+        Self {
+            address,
+            state,
+            task,
+        }
+    }
+
+    fn set(&self, kind: Kind) {
+        self.state.lock().expect("no panic").kind = kind;
+    }
+
+    fn count(&self, method: turn_client_proto::types::stun::message::Method) -> usize {
+        let state = self.state.lock().expect("no panic");
+        let requests = state.requests.iter();
+        requests.filter(|seen| **seen == method.value()).count()
+    }
+
+    fn line(&self) -> String {
+        format!("turn:{} username={USER} password={PASSWORD}", self.address)
+    }
+}
+
+async fn serve(socket: &UdpSocket, relay: &UdpSocket, state: &Mutex<State>) {
+    let (mut asked, mut came) = ([0; 4096], [0; 4096]);
+    let mut client = None;
+    let port = relay.local_addr().expect("bound");
+    loop {
+        tokio::select! {
+            received = socket.recv_from(&mut asked) => {
+                let Ok((len, from)) = received else { continue };
+                client = Some(from);
+                if let Ok(channel) = ChannelData::parse(&asked[..len]) {
+                    let to = state.lock().expect("no panic").channels.get(&channel.id()).copied();
+                    let to = to.expect("bound before it is used");
+                    relay.send_to(channel.data(), to).await.expect("sent");
+                    continue;
+                }
+                let message = Message::from_bytes(&asked[..len]).expect("a client speaks STUN");
+                let answer = state.lock().expect("no panic").answer(&message, port);
+                match answer {
+                    Answer::Nothing => {}
+                    Answer::Bytes(bytes) => drop(socket.send_to(&bytes, from).await),
+                    Answer::Forward(to, bytes) => drop(relay.send_to(&bytes, to).await),
+                }
+            }
+            received = relay.recv_from(&mut came) => {
+                let (Ok((len, from)), Some(client)) = (received, client) else { continue };
+                let channel = {
+                    let state = state.lock().expect("no panic");
+                    if !state.admitted.contains(&from.ip()) { continue }
+                    state.channels.iter().find(|(_, to)| **to == from).map(|(id, _)| *id)
+                };
+                let bytes = match channel {
+                    Some(id) => {
+                        let mut bytes = vec![0; len + 4];
+                        ChannelData::new(id, &came[..len]).write_into_unchecked(&mut bytes);
+                        bytes
+                    }
+                    None => indication(from, &came[..len]),
+                };
+                drop(socket.send_to(&bytes, client).await);
+            }
+        }
+    }
+}
+
+fn indication(from: SocketAddr, data: &[u8]) -> Vec<u8> {
+    use turn_client_proto::types::attribute::Data;
+    use turn_client_proto::types::message::DATA;
+    use turn_client_proto::types::stun::message::{MessageClass, MessageType, TransactionId};
+    let kind = MessageType::from_class_method(MessageClass::Indication, DATA);
+    let id = TransactionId::generate();
+    let mut message = Message::builder(kind, id, MessageWriteVec::new());
+    message
+        .add_attribute(&XorPeerAddress::new(from, id))
+        .expect("room");
+    message.add_attribute(&Data::new(data)).expect("room");
+    message.finish()
+}
+
+enum Answer {
+    Nothing,
+    Bytes(Vec<u8>),
+    Forward(SocketAddr, Vec<u8>),
+}
+
+impl State {
+    fn answer(&mut self, asked: &Message<'_>, port: SocketAddr) -> Answer {
+        use turn_client_proto::types::attribute::Data;
+        use turn_client_proto::types::message::SEND;
+        self.requests.push(asked.method().value());
+        match self.kind {
+            Kind::Silent => return Answer::Nothing,
+            Kind::Garbage(bytes) => return Answer::Bytes(bytes.to_vec()),
+            _ => {}
+        }
+        if asked.method() == SEND {
+            let peer = asked.attribute::<XorPeerAddress>().expect("a peer");
+            let data = asked.attribute::<Data>().expect("data");
+            let peer = peer.addr(asked.transaction_id());
+            return Answer::Forward(peer, data.data().to_vec());
+        }
+        if asked.method() == BINDING {
+            return Answer::Bytes(Message::builder_success(asked, MessageWriteVec::new()).finish());
+        }
+        let credentials = LongTermKeyCredentials::new(USER.into(), PASSWORD.into(), REALM.into());
+        let credentials = MessageIntegrityCredentials::from(credentials);
+        if asked.validate_integrity(&credentials).is_err() {
+            let mut answer = Message::builder_error(asked, MessageWriteVec::new());
+            let error = ErrorCode::builder(401).build().expect("a code");
+            answer.add_attribute(&error).expect("room");
+            answer
+                .add_attribute(&Realm::new(REALM).expect("short"))
+                .expect("room");
+            answer
+                .add_attribute(&Nonce::new("a nonce").expect("short"))
+                .expect("room");
+            return Answer::Bytes(answer.finish());
+        }
+        let id = asked.transaction_id();
+        let refusal = match (self.kind, asked.method()) {
+            (Kind::Refuses(code, reason), _) => Some((code, reason)),
+            (Kind::AdmitsNone, CREATE_PERMISSION) => Some((403, "Forbidden IP")),
+            _ => None,
+        };
+        let mut answer = match refusal {
+            Some((code, reason)) => {
+                let mut answer = Message::builder_error(asked, MessageWriteVec::new());
+                let error = ErrorCode::builder(code)
+                    .reason(reason)
+                    .build()
+                    .expect("a code");
+                answer.add_attribute(&error).expect("room");
+                answer
+            }
+            None => Message::builder_success(asked, MessageWriteVec::new()),
+        };
+        match asked.method() {
+            _ if refusal.is_some() => {}
+            ALLOCATE => {
+                let named = match self.kind {
+                    Kind::Claims(ip) => SocketAddr::new(ip.into(), port.port()),
+                    _ => port,
+                };
+                answer
+                    .add_attribute(&XorRelayedAddress::new(named, id))
+                    .expect("room");
+                answer.add_attribute(&Lifetime::new(600)).expect("room");
+            }
+            REFRESH => answer.add_attribute(&Lifetime::new(600)).expect("room"),
+            CREATE_PERMISSION => {
+                let peer = asked.attribute::<XorPeerAddress>().expect("a peer");
+                self.admitted.insert(peer.addr(id).ip());
+            }
+            CHANNEL_BIND => {
+                let peer = asked
+                    .attribute::<XorPeerAddress>()
+                    .expect("a peer")
+                    .addr(id);
+                let number = asked.attribute::<ChannelNumber>().expect("a number");
+                self.admitted.insert(peer.ip());
+                self.channels.insert(number.channel(), peer);
+            }
+            _ => {}
+        }
+        answer
+            .add_message_integrity(&credentials, IntegrityAlgorithm::Sha1)
+            .expect("room");
+        Answer::Bytes(answer.finish())
+    }
+}
+
+/// A room's part of it.
+struct Client {
+    turn: Turn,
+    reports: mpsc::Receiver<TurnReport>,
+    tunnels: Arc<Tunnels>,
+}
+
+impl Client {
+    fn start(lines: &str) -> Self {
+        let servers = TurnServer::parse_list(lines).expect("servers");
+        let tunnels = Arc::new(Tunnels::new(Fingerprint([1; 32]), 0));
+        let bound = Bound {
+            address: None,
+            port: 1,
+        };
+        let names = Arc::new(Names::new(super::super::names::system_lookup()));
+        let (turn, reports) = Turn::start(&servers, bound, names, Arc::clone(&tunnels), 1);
+        Self {
+            turn,
+            reports,
+            tunnels,
+        }
+    }
+
+    async fn report(&mut self) -> TurnReport {
+        let report = timeout(PATIENCE, self.reports.recv()).await;
+        report.expect("in time").expect("the task runs")
+    }
+
+    fn send(&self, peer: SocketAddr, contents: &[u8]) {
+        let transmit = Transmit {
+            destination: through_turn(peer).expect("of IPv4"),
+            ecn: None,
+            contents,
+            segment_size: None,
+            src_ip: None,
+        };
+        assert!(self.tunnels.take(&transmit));
+    }
+
+    /// The next packet that quinn would read.
+    async fn arrived(&self) -> (SocketAddr, Vec<u8>) {
+        let read = std::future::poll_fn(|cx| {
+            let mut buffer = [0; 2048];
+            let mut meta = [quinn::udp::RecvMeta::default()];
+            let mut bufs = [io::IoSliceMut::new(&mut buffer)];
+            match self.tunnels.poll_arrived(cx, &mut bufs, &mut meta) {
+                0 => std::task::Poll::Pending,
+                _ => std::task::Poll::Ready((meta[0].addr, meta[0].len)),
+            }
+            .map(|(from, len)| (from, buffer[..len].to_vec()))
+        });
+        timeout(PATIENCE, read).await.expect("in time")
+    }
+}
+
+async fn peer() -> (UdpSocket, SocketAddr) {
+    let peer = UdpSocket::bind((Ipv4Addr::LOCALHOST, 0))
+        .await
+        .expect("bound");
+    let address = peer.local_addr().expect("bound");
+    (peer, address)
+}
+
+async fn received(peer: &UdpSocket) -> (Vec<u8>, SocketAddr) {
+    let mut buffer = [0; 2048];
+    let received = timeout(PATIENCE, peer.recv_from(&mut buffer)).await;
+    let (len, from) = received.expect("in time").expect("received");
+    (buffer[..len].to_vec(), from)
+}
+
+#[tokio::test]
+async fn packets_go_through_the_port_in_both_directions() {
+    let server = Server::start(Kind::Honest).await;
+    let mut client = Client::start(&server.line());
+    let report = client.report().await;
+    let port = report.address.expect("a port");
+    assert_eq!((report.code, &*report.why), (0, ""));
+    assert_eq!(&*report.server, format!("turn:{}", server.address));
+    assert_eq!(client.tunnels.turn().address(), Some(port));
+    let (peer, at) = peer().await;
+    let mut number = 0_u8;
+    // With long headers first, and with short ones soon.
+    while number < 20 || server.count(CHANNEL_BIND) == 0 {
+        number = number.wrapping_add(1);
+        client.send(at, &[number; 1200]);
+        let (packet, from) = received(&peer).await;
+        assert_eq!((packet, from), (vec![number; 1200], port));
+        peer.send_to(&[number; 900], port).await.expect("sent");
+        let expected = (through_turn(at).expect("of IPv4"), vec![number; 900]);
+        assert_eq!(client.arrived().await, expected);
+    }
+    for _ in 0..20 {
+        client.send(at, b"short");
+        assert_eq!(received(&peer).await, (b"short".to_vec(), port));
+    }
+    assert_eq!(server.count(CHANNEL_BIND), 1);
+    client.turn.end().await;
+    assert_eq!(server.count(REFRESH), 1, "it gives the port back");
+    assert_eq!(client.tunnels.turn().address(), None);
+}
+
+#[tokio::test]
+async fn a_peer_that_was_admitted_comes_first() {
+    let server = Server::start(Kind::Honest).await;
+    let mut client = Client::start(&server.line());
+    let port = client.report().await.address.expect("a port");
+    let (peer, at) = peer().await;
+    client.tunnels.turn().admit(at);
+    let sent = async {
+        loop {
+            peer.send_to(b"hello", port).await.expect("sent");
+            sleep(Duration::from_millis(20)).await;
+        }
+    };
+    tokio::select! {
+        () = sent => {}
+        packet = client.arrived() => {
+            assert_eq!(packet, (through_turn(at).expect("of IPv4"), b"hello".to_vec()));
+        }
+    }
+}
+
+#[tokio::test]
+async fn a_refusal_is_reported_with_the_servers_code_and_words() {
+    for (code, reason, means, sentence) in [
+        (
+            486,
+            "Allocation Quota Reached",
+            Code::MaxConnectionsReached,
+            "this user has as many ports as it may have: 486 \"Allocation Quota Reached\"",
+        ),
+        (
+            508,
+            "Insufficient\nCapacity",
+            Code::MaxConnectionsReached,
+            "it has no free port: 508 \"Insufficient\\nCapacity\"",
+        ),
+        (
+            403,
+            "Forbidden",
+            Code::Rejected,
+            "the server's rules forbid it: 403 \"Forbidden\"",
+        ),
+        (
+            437,
+            "Mismatch",
+            Code::ConnectionFailed,
+            "it does not know the port any more: 437 \"Mismatch\"",
+        ),
+    ] {
+        let server = Server::start(Kind::Refuses(code, reason)).await;
+        let mut client = Client::start(&server.line());
+        let report = client.report().await;
+        assert_eq!((report.code, report.address), (means.value(), None));
+        assert_eq!(
+            &*report.why,
+            format!("the TURN server gives no port: {sentence}")
+        );
+    }
+}
+
+#[tokio::test]
+async fn wrong_credentials_are_reported_and_others_are_tried_at_once() {
+    let server = Server::start(Kind::Honest).await;
+    let url = format!("turn:{}", server.address);
+    let mut client = Client::start(&format!("{url} username={USER} password=expired"));
+    let report = client.report().await;
+    assert_eq!(report.code, Code::AuthenticationFailed.value());
+    assert!(report.why.contains("has expired: 401"), "{}", report.why);
+    assert!(!report.why.contains("expired\""), "no password is shown");
+    // Without others it would wait for a minute.
+    let others = TurnServer::parse_list(&server.line()).expect("servers");
+    client.turn.set_servers(&others);
+    let began = Instant::now();
+    assert!(client.report().await.address.is_some());
+    assert!(began.elapsed() < PATIENCE);
+    // A list that holds them already changes nothing.
+    let asked = server.count(ALLOCATE);
+    client.turn.set_servers(&others);
+    client.turn.set_servers(&[]);
+    while client.tunnels.turn().is_configured() {
+        sleep(Duration::from_millis(10)).await;
+    }
+    assert_eq!(server.count(ALLOCATE), asked);
+    assert_eq!(client.tunnels.turn().address(), None);
+}
+
+#[tokio::test]
+async fn the_next_server_is_used_when_the_first_gives_no_port() {
+    let full = Server::start(Kind::Refuses(508, "full")).await;
+    let free = Server::start(Kind::Honest).await;
+    let mut client = Client::start(&format!("{}\n{}", full.line(), free.line()));
+    assert_eq!(client.report().await.code, -13);
+    let report = client.report().await;
+    assert!(report.address.is_some());
+    assert_eq!(&*report.server, format!("turn:{}", free.address));
+}
+
+#[tokio::test]
+async fn a_server_that_lies_about_the_port_or_talks_nonsense_gives_none() {
+    for ip in [
+        Ipv4Addr::UNSPECIFIED,
+        Ipv4Addr::BROADCAST,
+        Ipv4Addr::new(224, 0, 0, 1),
+    ] {
+        let server = Server::start(Kind::Claims(ip)).await;
+        let mut client = Client::start(&server.line());
+        let report = client.report().await;
+        let malformed = Code::SerializationError.value();
+        assert_eq!((report.code, report.address), (malformed, None), "{ip}");
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_server_that_is_silent_or_sends_garbage_is_given_up() {
+    const GARBAGE: [&[u8]; 4] = [
+        b"",
+        &[0x40, 0, 0, 9, 1],
+        &[0; 20],
+        b"HTTP/1.1 400 Bad Request\r\n\r\n",
+    ];
+    let kinds = GARBAGE.map(Kind::Garbage);
+    for kind in kinds.into_iter().chain([Kind::Silent]) {
+        let server = Server::start(kind).await;
+        let mut client = Client::start(&server.line());
+        let report = client.report().await;
+        assert_eq!(report.code, Code::Timeout.value(), "{kind:?}");
+        assert!(report.why.ends_with("it does not answer"), "{}", report.why);
+        // It is asked again and again, not without end.
+        let asked = server.state.lock().expect("no panic").requests.len();
+        assert!((1..=8).contains(&asked), "{kind:?}: {asked}");
+    }
+}
+
+#[tokio::test]
+async fn a_server_that_admits_no_peer_costs_its_packets_alone() {
+    let server = Server::start(Kind::AdmitsNone).await;
+    let mut client = Client::start(&server.line());
+    let port = client.report().await.address.expect("a port");
+    let (peer, at) = peer().await;
+    while server.count(CREATE_PERMISSION) == 0 {
+        client.send(at, b"lost");
+        sleep(Duration::from_millis(10)).await;
+    }
+    for _ in 0..50 {
+        client.send(at, b"lost");
+        sleep(Duration::from_millis(2)).await;
+    }
+    assert_eq!(
+        server.count(CREATE_PERMISSION),
+        1,
+        "it is not asked for each packet"
+    );
+    let mut buffer = [0; 16];
+    assert!(peer.try_recv(&mut buffer).is_err());
+    assert_eq!(client.tunnels.turn().address(), Some(port));
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_server_that_falls_silent_is_noticed_and_asked_again() {
+    let server = Server::start(Kind::Honest).await;
+    let mut client = Client::start(&server.line());
+    assert!(client.report().await.address.is_some());
+    // An idle one answers that it is there.
+    sleep(Duration::from_secs(60)).await;
+    assert!(server.count(BINDING) >= 3);
+    assert!(client.reports.try_recv().is_err());
+    server.set(Kind::Silent);
+    let began = Instant::now();
+    let report = client.reports.recv().await.expect("the task runs");
+    assert_eq!(report.code, Code::Timeout.value());
+    assert!(
+        began.elapsed() < Duration::from_secs(30),
+        "{:?}",
+        began.elapsed()
+    );
+    assert_eq!(client.tunnels.turn().address(), None);
+    server.set(Kind::Honest);
+    let report = client.reports.recv().await.expect("the task runs");
+    assert!(report.address.is_some());
+}
+
+/// A server on TCP that writes these bytes to each client, again and again if `repeats`, and reads nothing else.
+async fn babbler(bytes: &'static [u8], repeats: bool) -> SocketAddr {
+    let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0))
+        .await
+        .expect("bound");
+    let address = listener.local_addr().expect("bound");
+    tokio::spawn(async move {
+        while let Ok((mut stream, _)) = listener.accept().await {
+            let mut request = [0; 64];
+            let _ = stream.read(&mut request).await;
+            while stream.write_all(bytes).await.is_ok() && repeats {}
+        }
+    });
+    address
+}
+
+#[tokio::test]
+async fn a_stream_that_is_no_turn_ends() {
+    let html = b"<html>go away</html>............................................";
+    let endless: &[u8] = &[0x40, 0, 0, 4, 1, 2, 3, 4];
+    for (bytes, repeats, code) in [
+        (&html[..], false, Code::SerializationError),
+        (&[0x80; 64], false, Code::SerializationError),
+        (&[0x40, 0, 0xff, 0xff], false, Code::SerializationError),
+        (b"", false, Code::ConnectionFailed),
+        (endless, true, Code::Timeout),
+    ] {
+        let address = babbler(bytes, repeats).await;
+        let line = format!("turn:{address}?transport=tcp username=u password=p");
+        let mut client = Client::start(&line);
+        assert_eq!(client.report().await.code, code.value(), "{bytes:?}");
+    }
+    // Nothing listens there.
+    let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0))
+        .await
+        .expect("bound");
+    let address = listener.local_addr().expect("bound");
+    drop(listener);
+    let mut client = Client::start(&format!("turns:{address} username=u password=p"));
+    assert_eq!(client.report().await.code, Code::ConnectionFailed.value());
+}
+
+#[tokio::test]
+async fn packets_before_there_is_a_port_are_dropped_and_counted() {
+    let tunnels = Tunnels::new(Fingerprint([1; 32]), 0);
+    let transmit = Transmit {
+        destination: through_turn("192.0.2.1:7".parse().expect("an address")).expect("of IPv4"),
+        ecn: None,
+        contents: &[7; 30],
+        segment_size: Some(10),
+        src_ip: None,
+    };
+    assert!(tunnels.take(&transmit));
+    assert_eq!(tunnels.stats().dropped, 3);
+    tunnels.turn().set_address(Some(([192, 0, 2, 9], 7).into()));
+    for _ in 0..100 {
+        assert!(tunnels.take(&transmit));
+    }
+    assert!(tunnels.stats().dropped > 3, "no queue grows without bound");
+}
