@@ -2,7 +2,7 @@
 `NetworkOptions`, and may name the session. MMN_LIBRARY names the library, and MMN_BINDINGS the folder of its Python package, if
 that is not the one of this source tree.
 
-Reads commands, a JSON list a line: ["connect", ADDRESS], ["quiet", YES], ["report"], ["quit"]. Prints what happens, a JSON object
+Reads commands, a JSON list a line: ["connect", ADDRESS], ["turn", SERVERS], ["quiet", YES], ["report"], ["quit"]. Prints what happens, a JSON object
 a line, with the time of a clock that all processes of the machine share.
 """
 
@@ -27,7 +27,8 @@ PATH_CHANGED = getattr(mmn, "PathChanged", ())
 """Libraries without this event are asked for the path again and again."""
 RELAY_CHANGED = getattr(mmn, "RelayChanged", ())
 PORT_MAPPING_CHANGED = getattr(mmn, "PortMappingChanged", ())
-DIRECT, RELAYED = mmn.PATH_DIRECT, getattr(mmn, "PATH_THROUGH_RELAY", None)
+TURN_CHANGED = getattr(mmn, "TurnChanged", ())
+PATHS = {mmn.PATH_DIRECT: "direct", getattr(mmn, "PATH_THROUGH_RELAY", None): "relayed", getattr(mmn, "PATH_THROUGH_TURN", None): "turn"}
 
 
 class Member:
@@ -62,6 +63,8 @@ class Member:
             self.look_at(event.peer)
         elif isinstance(event, PORT_MAPPING_CHANGED):
             report("mapping", code=int(event.code), data=event.data.decode(), public=self.room.public_address)
+        elif isinstance(event, TURN_CHANGED):
+            report("turn", code=int(event.code), server=event.server, data=event.data.decode())
         elif isinstance(event, RELAY_CHANGED):
             report("relay", code=int(event.code), relay=event.relay, data=event.data.decode())
         elif isinstance(event, mmn.LeaderChanged):
@@ -100,6 +103,9 @@ class Member:
         report("dials")
         self.room.connect(address)
 
+    def turn(self, servers):
+        self.room.set_turn(servers)
+
     def quiet(self, yes):
         self.is_quiet = yes
 
@@ -118,8 +124,7 @@ class Member:
 
     def path(self, peer):
         try:
-            path = self.room.stats(peer).path
-            return "direct" if path == DIRECT else "relayed" if path == RELAYED else "carried"
+            return PATHS.get(self.room.stats(peer).path, "carried")
         except mmn.NetworkError:
             return None
 
