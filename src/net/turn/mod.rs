@@ -233,13 +233,19 @@ impl Task {
     async fn hold(&mut self, held: &mut Option<Session>) {
         let mut wait = FIRST_WAIT;
         while !self.news.is_closed() {
+            let is_new = self.servers.has_changed().unwrap_or(true);
             let servers = self.servers.borrow_and_update().clone();
+            if is_new {
+                // The host waits for what becomes of them.
+                self.reported = None;
+            }
             self.tunnels.turn().set_configured(!servers.is_empty());
             if servers.is_empty() {
                 // Fails only while the room ends.
                 if self.servers.changed().await.is_err() {
                     return;
                 }
+                self.servers.mark_changed();
                 continue;
             }
             let began = Instant::now();
@@ -259,7 +265,10 @@ impl Task {
             tokio::select! {
                 () = sleep(pause) => {}
                 changed = self.servers.changed() => match changed {
-                    Ok(()) => wait = FIRST_WAIT,
+                    Ok(()) => {
+                        wait = FIRST_WAIT;
+                        self.servers.mark_changed();
+                    }
                     Err(_) => return,
                 },
             }
@@ -350,7 +359,10 @@ impl Task {
                 fault = session.carry() => return Some(fault),
                 changed = self.servers.changed() => {
                     let servers = self.servers.borrow_and_update();
-                    if changed.is_err() || !servers.contains(server) {
+                    let stays = servers.contains(server);
+                    drop(servers);
+                    if changed.is_err() || !stays {
+                        self.servers.mark_changed();
                         return None;
                     }
                 }

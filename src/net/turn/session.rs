@@ -124,8 +124,11 @@ impl Session {
     /// Asks for a port.
     pub(super) async fn allocate(&mut self) -> Result<SocketAddr, Fault> {
         let limit = Instant::now() + ALLOCATED_WITHIN;
-        while self.allocated.is_none() {
+        loop {
             let wait = self.poll()?.min(limit);
+            if let Some(address) = self.allocated {
+                return Ok(address.into());
+            }
             if Instant::now() >= limit {
                 return Err(Fault::NoAnswer);
             }
@@ -134,7 +137,6 @@ impl Session {
                 () = sleep_until(wait) => {}
             }
         }
-        self.allocated.map(SocketAddr::V4).ok_or(Fault::Lost)
     }
 
     /// Carries packets until the session ends. Returns why.

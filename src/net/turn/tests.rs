@@ -327,8 +327,10 @@ async fn received(peer: &UdpSocket) -> (Vec<u8>, SocketAddr) {
 #[tokio::test]
 async fn packets_go_through_the_port_in_both_directions() {
     let server = Server::start(Kind::Honest).await;
+    let began = Instant::now();
     let mut client = Client::start(&server.line());
     let report = client.report().await;
+    assert!(began.elapsed() < Duration::from_secs(5), "at once");
     let port = report.address.expect("a port");
     assert_eq!((report.code, &*report.why), (0, ""));
     assert_eq!(&*report.server, format!("turn:{}", server.address));
@@ -424,6 +426,11 @@ async fn wrong_credentials_are_reported_and_others_are_tried_at_once() {
     assert_eq!(report.code, Code::AuthenticationFailed.value());
     assert!(report.why.contains("has expired: 401"), "{}", report.why);
     assert!(!report.why.contains("expired\""), "no password is shown");
+    // A list that is no better is tried and reported, too.
+    let worse = format!("{url} username={USER} password=wrong");
+    let worse = TurnServer::parse_list(&worse).expect("servers");
+    client.turn.set_servers(&worse);
+    assert_eq!(client.report().await, report);
     // Without others it would wait for a minute.
     let others = TurnServer::parse_list(&server.line()).expect("servers");
     client.turn.set_servers(&others);
