@@ -217,6 +217,7 @@ pub unsafe extern "C" fn mmn_peer_address(room: MmnRoom, peer_id: *const c_char)
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn mmn_set_turn(room: MmnRoom, servers: *const c_char) -> i32 {
     command("mmn_set_turn", || {
+        let room = opened(room)?;
         let servers = match servers.is_null() {
             true => Vec::new(),
             false => {
@@ -225,7 +226,7 @@ pub unsafe extern "C" fn mmn_set_turn(room: MmnRoom, servers: *const c_char) -> 
                 TurnServer::parse_list(text)?
             }
         };
-        Ok(opened(room)?.set_turn(servers)?)
+        Ok(room.set_turn(servers)?)
     })
 }
 
