@@ -2,10 +2,11 @@
 `NetworkOptions`, and may name the session. MMN_LIBRARY names the library, and MMN_BINDINGS the folder of its Python package, if
 that is not the one of this source tree.
 
-Reads commands, a JSON list a line: ["connect", ADDRESS], ["turn", SERVERS], ["quiet", YES], ["report"], ["quit"]. Prints what happens, a JSON object
+Reads commands, a JSON list a line: ["connect", ADDRESS], ["turn", SERVERS], ["quiet", YES], ["forget"], ["report"], ["quit"]. Prints what happens, a JSON object
 a line, with the time of a clock that all processes of the machine share.
 """
 
+import collections
 import json
 import os
 import queue
@@ -109,9 +110,14 @@ class Member:
     def quiet(self, yes):
         self.is_quiet = yes
 
+    def forget(self):
+        for peer in self.peers.values():
+            peer.latencies_ms.clear()
+            peer.slowest_ms = 0
+
     def report(self):
         self.room.poll()
-        peers = {name: vars(peer) for name, peer in self.peers.items()}
+        peers = {name: peer.counts() for name, peer in self.peers.items()}
         paths = {name: self.path(name) for name in self.room.peers}
         addresses = {name: self.room.address(name) for name in paths}
         report("report", peers=peers, leader=self.room.leader, paths=paths, addresses=addresses)
@@ -145,6 +151,14 @@ class Peer:
         self.sent = self.received = self.last = 0
         self.lost = self.duplicated = 0
         self.slowest_ms = 0
+        self.latencies_ms = collections.Counter()
+
+    def counts(self):
+        """All but the latencies, of which it has the median and the 99th percentile."""
+        values = {name: value for name, value in vars(self).items() if name != "latencies_ms"}
+        ordered = sorted(self.latencies_ms.elements()) or [0]
+        at = lambda part: ordered[min(len(ordered) - 1, int(part * len(ordered)))]
+        return {**values, "p50_ms": at(0.5), "p99_ms": at(0.99)}
 
     def receive(self, number, sent_at):
         self.received += 1
@@ -152,7 +166,9 @@ class Peer:
         self.lost += max(0, number - self.last - 1)
         self.duplicated += number <= self.last
         self.last = max(self.last, number)
-        self.slowest_ms = max(self.slowest_ms, round((time.monotonic() - sent_at) * 1000))
+        latency_ms = round((time.monotonic() - sent_at) * 1000)
+        self.latencies_ms[latency_ms] += 1
+        self.slowest_ms = max(self.slowest_ms, latency_ms)
 
 
 def report(event, peer="", **more):

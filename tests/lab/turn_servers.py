@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 """Members whose networks let no UDP out: `turn_servers.py [NAME...]` plays the tests whose name contains one of the arguments, by default
-all. `docs/lab.md` describes them.
+all. `docs/lab.md` describes them. `turn_servers.py figures` measures how late messages are instead.
 
 Machine t runs a real coturn, for UDP and for TLS on port 443, with credentials that last an hour. Routers drop all UDP of the members
 behind them, except where the test describes another router. Exits with 0, 1 or, on a machine that cannot run them, 3.
@@ -269,6 +269,35 @@ def without_the_option_no_server_is_asked():
             assert not one.all("turn")
 
 
+FIGURES_SECONDS = 60.0
+LINES = {"15 ms": "delay 15ms", "15 ms and 1 % loss": "delay 15ms loss 1%"}
+"""Each way, between a's router and the internet."""
+
+
+def figures():
+    """One-way times of 50 reliable messages a second from a to b, and back, by how a reaches b."""
+    print("| line of a, each way | path | a to b: p50 / p99 / slowest | b to a: p50 / p99 / slowest |\n|---|---|---|---|")
+    for name, line in LINES.items():
+        for path, blocks, url in (("relayed", False, None), ("turn", False, "udp"), ("turn", True, "tls")):
+            with world(Nat("symmetric", blocks_udp=blocks)) as (net, server, r, a):
+                b = net.host("b", behind=net.router("home b", Nat("symmetric")))
+                for device in ("wan", "lan"):
+                    a.upstream.run("tc", "qdisc", "add", "dev", device, "root", "netem", *line.split())
+                with relays.Relay(r) as relay, relays.Room(relay) as room:
+                    turn = {"turn": server.line(server.udp if url == "udp" else None)} if url else {}
+                    one, _ = room.open(a, **turn)
+                    other, _ = room.open(b)
+                    ends(one, other, path, ROUNDS_SECONDS)
+                    time.sleep(2)
+                    one.do("forget"), other.do("forget")
+                    time.sleep(FIGURES_SECONDS)
+                    both = (other.report()["peers"]["a"], one.report()["peers"]["b"])
+                    assert one.path("b") == path, one.changes("b")
+                    shown = [f"{it['p50_ms']} / {it['p99_ms']} / {it['slowest_ms']} ms" for it in both]
+                    how = {None: "the relay", "udp": "TURN over UDP", "tls": "TURN over TLS"}[url]
+                    print(f"| {name} | {how} | {' | '.join(shown)} |", flush=True)
+
+
 TESTS = [
     a_member_without_udp_plays_over_a_relay,
     without_turn_such_a_member_is_alone,
@@ -283,6 +312,9 @@ TESTS = [
 
 
 def main(names):
+    if names == ["figures"]:
+        figures()
+        return 0
     found = [test for test in TESTS if any(name in test.__name__ for name in names)] if names else TESTS
     failed = 0
     for test in found:
