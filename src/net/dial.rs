@@ -456,7 +456,7 @@ impl Connector {
 
     /// Whether a linked member accepts links at one of these addresses.
     pub(crate) async fn is_linked(&self, addresses: &[SocketAddr]) -> bool {
-        let addresses = addresses.to_vec();
+        let addresses = addresses.iter().copied().map(on_the_network).collect();
         let linked = self.ask(|answer| Ask::Linked { addresses, answer });
         // Without a room there are no links, and a dial fails.
         linked.await == Ok(true)

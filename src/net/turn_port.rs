@@ -16,7 +16,7 @@ use tokio::time::Instant;
 use crate::core::address::is_global;
 use crate::core::bounded::BoundedMap;
 use crate::core::path::Path;
-use crate::core::virtual_address::behind_turn;
+use crate::core::virtual_address::{behind_turn, through_turn};
 
 /// Packets to one peer that wait for the server, at most; the oldest is dropped.
 const MAX_WAITING_OF_ONE: usize = 128;
@@ -103,9 +103,17 @@ impl TurnPort {
         self.address().is_some() && self.is_only_way.load(Ordering::Relaxed)
     }
 
+    /// The virtual address at which `peer` is dialled through the server. `None` while there is no port, and for addresses that mean
+    /// another machine in the server's network: a member that lies about its address could reach that.
+    pub(crate) fn way_to(&self, peer: SocketAddr) -> Option<SocketAddr> {
+        let own = self.address()?;
+        let is_common = is_global(peer.ip()) || !is_global(own.ip());
+        through_turn(peer).filter(|_| is_common)
+    }
+
     /// Lets packets of a peer come, which may dial this node at the server.
     pub(crate) fn admit(&self, peer: SocketAddr) {
-        if let (Some(_), IpAddr::V4(ip)) = (self.address(), peer.ip().to_canonical())
+        if let (Some(_), IpAddr::V4(ip)) = (self.way_to(peer), peer.ip().to_canonical())
             && self.waiting().admissions.insert(ip, ()).is_ok()
         {
             self.filled.notify_one();

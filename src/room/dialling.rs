@@ -13,7 +13,7 @@ use crate::core::id::{Fingerprint, PeerId};
 use crate::core::introductions::Dial;
 use crate::core::node::{Input, Node};
 use crate::core::path::{CarrierKind, Path, RelayNumber};
-use crate::core::virtual_address::{behind_turn, carried_by, through_turn};
+use crate::core::virtual_address::{behind_turn, carried_by, on_the_network, through_turn};
 use crate::dispatch::ConnectionResult;
 use crate::error::Code;
 use crate::net::dial::{Connector, DialRequest, HostDial, Refused};
@@ -315,7 +315,7 @@ async fn dial_member(
     let addresses = dial.addresses.iter();
     let from_turn: Vec<_> = match turn.is_only_way() {
         true => addresses
-            .filter_map(|address| Some((through_turn(address.at)?, !address.has_answered)))
+            .filter_map(|address| Some((turn.way_to(address.at)?, !address.has_answered)))
             .collect(),
         false => Vec::new(),
     };
@@ -448,7 +448,8 @@ async fn dial_any(
             if behind_turn(address).is_some() {
                 // The dial's own limit holds for all of it.
                 let opened = progress.within(gate.tunnels.turn().is_open()).await;
-                opened.map_err(|_| Refused::from(Code::Timeout))?;
+                let way = gate.tunnels.turn().way_to(on_the_network(address));
+                opened.ok().and(way).ok_or_else(|| no_answer_at(address))?;
             }
             let request = DialRequest {
                 address,
@@ -491,6 +492,15 @@ fn may_answer_elsewhere(code: Code) -> bool {
 
 fn not_resolved(error: &LookupError) -> Refused {
     Refused::because(Code::NameNotResolved, error.to_string())
+}
+
+/// The error where neither UDP nor a TURN server leads to an address.
+fn no_answer_at(address: SocketAddr) -> Refused {
+    let address = on_the_network(address);
+    let why = format!(
+        "{address} did not answer, and no TURN server forwards to it; check the address and the port, and the firewalls of both machines"
+    );
+    Refused::because(Code::Timeout, why)
 }
 
 fn nothing_listens(address: SocketAddr) -> Refused {

@@ -715,7 +715,11 @@ impl Driver {
             policy: core.policy(),
             // A member behind a carrier does not need this node's port.
             listen_port: match Path::to(at) {
-                Path::Direct => self.listen_port,
+                Path::Direct => match (behind_turn(at), self.tunnels.turn().address()) {
+                    // Others reach it at the server's port, if there.
+                    (Some(_), Some(port)) => port.port(),
+                    _ => self.listen_port,
+                },
                 Path::Carried(_) => 0,
             },
             max_message_size: max_message_size.try_into().unwrap_or(u32::MAX),

@@ -21,7 +21,7 @@ use super::link::{LinkToRelay, read_frame};
 use crate::config::Relay;
 use crate::core::address::is_dialable;
 use crate::core::path::RelayNumber;
-use crate::core::virtual_address::{behind_turn, through_turn};
+use crate::core::virtual_address::{behind_turn, on_the_network, through_turn};
 use crate::error::Code;
 use crate::target::Host;
 
@@ -135,8 +135,11 @@ impl Door {
             let wait = first(is_plain) + STAGGER * nth;
             dials.spawn(async move {
                 sleep(wait).await;
-                if !is_plain && timeout(STEP, gate.tunnels.turn().is_open()).await.is_err() {
-                    return Err(DialError::TimedOut.into());
+                if !is_plain {
+                    let turn = gate.tunnels.turn();
+                    let opened = timeout(STEP, turn.is_open()).await;
+                    let way = turn.way_to(on_the_network(address));
+                    opened.ok().and(way).ok_or(DialError::TimedOut)?;
                 }
                 let connecting = gate.endpoint.connect_with(config, address, SERVER_NAME);
                 let connecting = connecting.map_err(|error| match error {

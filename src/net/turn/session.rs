@@ -198,7 +198,7 @@ impl Session {
     }
 
     /// Lets the protocol go on. Returns when it wants to again.
-    fn poll(&mut self) -> Result<Instant, Fault> {
+    pub(super) fn poll(&mut self) -> Result<Instant, Fault> {
         let now = self.now();
         while let Some(event) = self.client.poll_event() {
             self.happened(event)?;
@@ -271,7 +271,7 @@ impl Session {
         }
     }
 
-    fn received(&mut self, message: Bytes) -> Result<(), Fault> {
+    pub(super) fn received(&mut self, message: Bytes) -> Result<(), Fault> {
         self.heard_at = Instant::now();
         self.questions = 0;
         self.note_error(&message)?;

@@ -603,3 +603,100 @@ async fn packets_before_there_is_a_port_are_dropped_and_counted() {
     }
     assert!(tunnels.stats().dropped > 3, "no queue grows without bound");
 }
+
+/// Messages that are almost those of a server.
+fn almost(chance: &mut ChaCha8Rng) -> bytes::Bytes {
+    let peer = SocketAddr::from(([203, 0, 113, chance.random()], 7));
+    let mut message = match chance.random_range(0..4) {
+        0 => indication(peer, &[7; 40]),
+        1 => {
+            let asked = Message::builder_request(ALLOCATE, MessageWriteVec::new()).finish();
+            let asked = Message::from_bytes(&asked).expect("just written");
+            let mut answer = Message::builder_error(&asked, MessageWriteVec::new());
+            let error = ErrorCode::builder(486).build().expect("a code");
+            answer.add_attribute(&error).expect("room");
+            answer.finish()
+        }
+        2 => vec![0x40 | chance.random_range(0..16), 0, 0, 4, 1, 2, 3, 4],
+        _ => (0..chance.random_range(0..80))
+            .map(|_| chance.random())
+            .collect(),
+    };
+    for _ in 0..chance.random_range(0..4) {
+        if let Some(at) = message.len().checked_sub(1) {
+            message[chance.random_range(0..=at)] = chance.random();
+        }
+    }
+    message.truncate(chance.random_range(0..=message.len().max(1)));
+    message.into()
+}
+
+#[tokio::test]
+async fn no_message_of_a_server_breaks_a_session() {
+    let server = Server::start(Kind::Honest).await;
+    let mut chance = ChaCha8Rng::seed_from_u64(7);
+    let tunnels = Arc::new(Tunnels::new(Fingerprint([1; 32]), 0));
+    let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0))
+        .await
+        .expect("bound");
+    let stream = listener.local_addr().expect("bound");
+    let tcp = format!("turn:{stream}?transport=tcp username=u password=p");
+    for (line, is_allocated) in [(server.line(), true), (server.line(), false), (tcp, false)] {
+        let servers = TurnServer::parse_list(&line).expect("a server");
+        let mut sessions = 0;
+        while sessions < 50 {
+            sessions += 1;
+            let line = match servers[0].transport {
+                TurnTransport::Udp => Line::udp(None, server.address).await,
+                _ => Line::stream(None, stream, None).await,
+            };
+            let line = line.unwrap_or_else(|fault| panic!("no line: {fault}"));
+            let mut session = Session::new(line, &servers[0], Arc::clone(&tunnels));
+            if is_allocated {
+                session
+                    .allocate()
+                    .await
+                    .unwrap_or_else(|fault| panic!("{fault}"));
+            }
+            for _ in 0..200 {
+                if session
+                    .received(almost(&mut chance))
+                    .and(session.poll())
+                    .is_err()
+                {
+                    break;
+                }
+            }
+        }
+    }
+}
+
+#[test]
+fn addresses_of_other_networks_are_not_dialled_from_the_server() {
+    let tunnels = Tunnels::new(Fingerprint([1; 32]), 0);
+    let turn = tunnels.turn();
+    let [global, private, v6] = ["203.0.113.7:9", "192.168.1.7:9", "[2001:db8::1]:9"]
+        .map(|text| text.parse::<SocketAddr>().expect("an address"));
+    assert_eq!(turn.way_to(global), None, "without a port");
+    turn.set_address(Some(([203, 0, 113, 80], 50001).into()));
+    assert_eq!(turn.way_to(global), through_turn(global));
+    assert_eq!((turn.way_to(private), turn.way_to(v6)), (None, None));
+    turn.set_address(Some(([10, 0, 0, 80], 50001).into()));
+    assert_eq!(turn.way_to(private), through_turn(private));
+}
+
+#[test]
+fn an_answer_from_the_internet_shows_whether_udp_passes() {
+    let tunnels = Tunnels::new(Fingerprint([1; 32]), 0);
+    let turn = tunnels.turn();
+    let global: SocketAddr = "203.0.113.7:9".parse().expect("an address");
+    let through = through_turn(global).expect("of IPv4");
+    turn.note_answer(through);
+    assert!(!turn.is_only_way(), "without a port");
+    turn.set_address(Some(([203, 0, 113, 80], 50001).into()));
+    assert!(turn.is_only_way());
+    turn.note_answer("192.168.1.7:9".parse().expect("an address"));
+    assert!(turn.is_only_way(), "this network proves nothing");
+    turn.note_answer(global);
+    assert!(!turn.is_only_way());
+}
