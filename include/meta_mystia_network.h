@@ -3080,9 +3080,9 @@ const char *mmn_local_addresses(MmnRoom room);
  * MmnOptions.port_mapping it is the one that the router claims to forward here, unless what the
  * others see speaks against that (MMN_EVENT_PORT_MAPPING). Until a member or a relay sees this node
  * at an address of the internet, that is the router's word alone: one that lies can name any machine's
- * address. Else it is the one at which most members see this node. A router shows its own address for all machines behind it. Give the address to
- * players who dial this node only if the router lets them in: one that forwards no port, and admits
- * only answers, does not.
+ * address. Else it is the one at which most members see this node. A router shows its own address
+ * for all machines behind it. Give the address to players who dial this node only if the router lets
+ * them in: one that forwards no port, and admits only answers, does not.
  *
  * NULL when the router forwards no port and no member sees this node at an address of the internet,
  * as in a local network, or when no room is open. The address changes with the members and with the

@@ -1,11 +1,13 @@
 //! Transfers on a link: a stream for the frames about them, and one for their parts, below all messages.
 
 use std::sync::Arc;
+use std::time::Duration;
 
-use bytes::{Buf, BytesMut};
-use quinn::{Connection, SendStream};
+use bytes::{Buf, Bytes, BytesMut};
+use quinn::{Connection, SendStream, WriteError};
+use room_transport::congestion::background::{Observed, Pace};
 use tokio::sync::Notify;
-use tokio::time::sleep_until;
+use tokio::time::{Instant, sleep, sleep_until};
 
 use super::frame::{Frames, LaneHeader, TRANSFER_LANES, put_value};
 use super::intake::Asker;
@@ -18,6 +20,13 @@ use crate::transfers::{Transfers, Wakers};
 
 /// Priority of transfers: below all messages, and below the parts of snapshots.
 const PRIORITY: i32 = -2;
+
+/// Time between two observations of the line.
+const OBSERVED_EVERY: Duration = Duration::from_millis(5);
+/// Time without a part after which the pace begins anew: the line may have changed.
+const PACE_LIFETIME: Duration = Duration::from_secs(10);
+/// Bytes of a packet that are no part of a stream, at most.
+const HEADER_BYTES: u64 = 60;
 
 /// The two lanes, each at the place of its number in [`TRANSFER_LANES`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -84,10 +93,10 @@ impl Writer {
                     tracing::error!(%error, "a frame about a transfer could not be encoded");
                 }
             }
-            if !self
-                .write(&mut stream, TransferLane::Frames, &mut frames)
-                .await
-            {
+            let Some(send) = self.opened(&mut stream, TransferLane::Frames).await else {
+                return;
+            };
+            if write_all(send, &mut frames).await.is_err() {
                 return;
             }
         }
@@ -96,39 +105,41 @@ impl Writer {
     async fn write_parts(self, due: Arc<Notify>) {
         let mut stream = None;
         let mut frames = Frames::default();
+        let mut paced = Paced::new(&self.connection);
         loop {
             let Some((header, bytes)) = self.transfers.take_part(&self.peer) else {
+                let from = Instant::now();
                 due.notified().await;
+                if from.elapsed() > PACE_LIFETIME {
+                    paced = Paced::new(&self.connection);
+                }
                 continue;
             };
             if let Err(error) = frames.put_value_before(&header, bytes) {
                 tracing::error!(%error, "a part of a transfer could not be encoded");
                 return;
             }
-            if !self
-                .write(&mut stream, TransferLane::Parts, &mut frames)
-                .await
-            {
+            let Some(send) = self.opened(&mut stream, TransferLane::Parts).await else {
                 return;
+            };
+            for chunk in frames.take() {
+                if paced.write(send, chunk).await.is_err() {
+                    return;
+                }
             }
         }
     }
 
-    /// Writes the frames to the stream, which the first of them opens. Returns whether it may go on.
-    async fn write(
+    /// The stream of a lane, which its first frame opens. `None` if the connection has ended, which the link reports.
+    async fn opened<'a>(
         &self,
-        stream: &mut Option<SendStream>,
+        stream: &'a mut Option<SendStream>,
         lane: TransferLane,
-        frames: &mut Frames,
-    ) -> bool {
+    ) -> Option<&'a mut SendStream> {
         if stream.is_none() {
-            // The connection may have ended, which the link reports.
             *stream = self.open(lane).await;
         }
-        match stream {
-            Some(send) => write_all(send, frames).await.is_ok(),
-            None => false,
-        }
+        stream.as_mut()
     }
 
     async fn open(&self, lane: TransferLane) -> Option<SendStream> {
@@ -141,6 +152,52 @@ impl Writer {
         send.write_all(&header).await.ok()?;
         let _ = send.set_priority(PRIORITY);
         Some(send)
+    }
+}
+
+/// Writes at a pace at which the game's messages find no queue.
+struct Paced {
+    connection: Connection,
+    pace: Pace,
+    observed_at: Instant,
+}
+
+impl Paced {
+    fn new(connection: &Connection) -> Self {
+        let (now, path) = (Instant::now(), connection.stats().path);
+        Self {
+            connection: connection.clone(),
+            pace: Pace::new(now.into_std(), path.rtt, path.current_mtu.into()),
+            observed_at: now,
+        }
+    }
+
+    async fn write(&mut self, send: &mut SendStream, mut chunk: Bytes) -> Result<(), WriteError> {
+        while !chunk.is_empty() {
+            let wait = self.wait();
+            if !wait.is_zero() {
+                sleep(wait.min(OBSERVED_EVERY)).await;
+                continue;
+            }
+            // Whole packets: each has a header of its own.
+            let most = self.pace.burst().saturating_sub(HEADER_BYTES).max(1);
+            let most = usize::try_from(most).unwrap_or(usize::MAX);
+            let piece = chunk.split_to(most.min(chunk.len()));
+            self.pace.sent(piece.len() as u64);
+            send.write_chunk(piece).await?;
+        }
+        Ok(())
+    }
+
+    fn wait(&mut self) -> Duration {
+        let now = Instant::now();
+        if now >= self.observed_at + OBSERVED_EVERY {
+            self.observed_at = now;
+            if let Some(seen) = Observed::of(self.connection.congestion_state()) {
+                self.pace.observe(now.into_std(), &seen);
+            }
+        }
+        self.pace.wait(now.into_std())
     }
 }
 

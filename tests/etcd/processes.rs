@@ -212,7 +212,10 @@ fn pauses(times: usize) {
         let resumed = now();
         leader.resume();
         let first = leader.prints(|line| line.at >= resumed);
-        assert_eq!(first.leader(), Some(""), "its first line");
+        // It may learn of the next leader in the moment in which it notices that its lease is over.
+        let next_id = other.settings.id.as_str();
+        let lost = matches!(first.leader(), Some(shown) if shown.is_empty() || shown == next_id);
+        assert!(lost, "its first line: {:?}", first.leader());
         leader.shows(&other.settings.id, resumed);
         let acted = leader
             .samples()

@@ -186,6 +186,12 @@ class Host(Node):
                 packets[address] = packets.get(address, 0) + element["elem"]["counter"]["packets"]
         return packets
 
+    def drop(self, *directions):
+        """From now on the packets of these directions, "input" and "output", vanish. Without directions all pass again."""
+        lines = [_chain(way, f"filter hook {way} priority filter", ["meta l4proto udp drop"]) for way in directions]
+        # Whether the table exists or not.
+        self.nft("table ip dead { }", "delete table ip dead", "table ip dead {", *sum(lines, []), "}")
+
     def third_addresses(self):
         """Destinations of packets that belong to no machine of this internet."""
         return {address: count for address, count in self.sent().items() if address not in self.internet.addresses()}

@@ -2,8 +2,8 @@
 `NetworkOptions`, and may name the session. MMN_LIBRARY names the library, and MMN_BINDINGS the folder of its Python package, if
 that is not the one of this source tree.
 
-Reads commands, a JSON list a line: ["connect", ADDRESS], ["turn", SERVERS], ["quiet", YES], ["forget"], ["report"], ["quit"]. Prints what happens, a JSON object
-a line, with the time of a clock that all processes of the machine share.
+Reads commands, a JSON list a line: ["connect", ADDRESS], ["turn", SERVERS], ["quiet", YES], ["mark"], ["report"], ["quit"]. Prints
+what happens, a JSON object a line, with the time of a clock that all processes of the machine share.
 """
 
 import collections
@@ -110,10 +110,12 @@ class Member:
     def quiet(self, yes):
         self.is_quiet = yes
 
-    def forget(self):
+    def mark(self):
+        """From now on each peer's latencies and longest pause count anew."""
+        self.room.poll()
         for peer in self.peers.values():
             peer.latencies_ms.clear()
-            peer.slowest_ms = 0
+            peer.slowest_ms = peer.pause_ms = 0
 
     def report(self):
         self.room.poll()
@@ -151,6 +153,9 @@ class Peer:
         self.sent = self.received = self.last = 0
         self.lost = self.duplicated = 0
         self.slowest_ms = 0
+        self.arrived = None
+        self.pause_ms = 0
+        """The longest time between two messages that arrived."""
         self.latencies_ms = collections.Counter()
 
     def counts(self):
@@ -166,9 +171,12 @@ class Peer:
         self.lost += max(0, number - self.last - 1)
         self.duplicated += number <= self.last
         self.last = max(self.last, number)
-        latency_ms = round((time.monotonic() - sent_at) * 1000)
+        now = time.monotonic()
+        latency_ms = round((now - sent_at) * 1000)
         self.latencies_ms[latency_ms] += 1
         self.slowest_ms = max(self.slowest_ms, latency_ms)
+        self.pause_ms = max(self.pause_ms, round((now - (self.arrived or now)) * 1000))
+        self.arrived = now
 
 
 def report(event, peer="", **more):

@@ -18,6 +18,7 @@ import tempfile
 import threading
 import time
 from pathlib import Path
+from typing import NamedTuple
 
 import internet
 import nat
@@ -39,6 +40,12 @@ locator from the code. With more work than cores it takes longer in proportion."
 TAKES_OVER_SECONDS = 1.5
 """From the link over the relay to the direct one, at most. On an idle machine it takes 0.1 to 0.9 s."""
 ROOM = 8
+FELT_MS = 200
+"""Shortest pause of most messages when their relay goes; a few links may use the other one."""
+SILENT_SECONDS = 6.0
+"""For longer than a room waits for a relay."""
+MOVED_MS = 1500
+"""Longest pause of messages when one of two relays goes, on an idle machine: the shortest time after which a member is lost."""
 
 
 class Relay:
@@ -285,29 +292,126 @@ def direct_links_outlive_the_relay():
         relay.start()
 
 
-def a_second_relay_carries_on_at_once():
+@contextlib.contextmanager
+def beside_two_relays(count, per_second=50):
+    """A room whose members reach each other over two relays alone: (net, relays, room, hosts)."""
     with Internet() as net:
         machines = [net.host("r"), net.host("r2")]
-        hosts = [net.host(f"m{number}", behind=net.router(f"home {number}", Nat("symmetric"))) for number in range(4)]
+        hosts = [net.host(f"m{number}", behind=net.router(f"home {number}", Nat("symmetric"))) for number in range(count)]
         with Relay(machines[0]) as first, Relay(machines[1]) as second, Room(first, second) as room:
             for host in hosts:
-                room.open(host)
-            is_relayed = lambda paths: set(paths.values()) == {"relayed"}
-            assert room.wait_for(MANY_SECONDS, is_relayed) is not None, room.paths()
+                room.open(host, per_second)
+            took = room.wait_for(MANY_SECONDS, is_relayed)
+            assert took is not None, room.paths()
+            yield net, (first, second), room, hosts
+
+
+def is_relayed(paths):
+    return set(paths.values()) == {"relayed"}
+
+
+def a_second_relay_carries_on_at_once():
+    with beside_two_relays(4) as (_, relays, room, _):
+        leader = room.wait_for_leader(MANY_SECONDS)
+        time.sleep(DIRECT_SECONDS)
+        before = room.count("leader")
+        # Each of them goes for longer than a room waits for a relay.
+        for relay in relays:
+            relay.kill()
+            time.sleep(DEAD_SECONDS)
+            assert is_relayed(room.paths()), room.paths()
+            relay.start()
+            time.sleep(DEAD_SECONDS)
+        assert room.leaders() == {leader} and room.count("leader") == before, "another leader"
+        assert room.count("left") == 0 and room.count("reconnecting") == 0, "a link was lost"
+        tally = all_arrives_once(room)
+        print(f"  each of two relays was dead for {DEAD_SECONDS:.0f} s; slowest message {tally.slowest_ms} ms")
+
+
+class Death(NamedTuple):
+    """How a relay goes."""
+
+    name: str
+    drops: tuple
+    """Directions in which the relay's machine drops packets; without any, its process is killed."""
+
+
+DEATHS = (
+    Death("its process is killed", ()),
+    Death("its machine vanishes", ("input", "output")),
+    Death("it receives nothing", ("input",)),
+    Death("it sends nothing", ("output",)),
+)
+
+
+def the_other_relay_takes_over_before_a_member_is_lost():
+    for count, per_second in ((2, 50), (ROOM, 20)):
+        with beside_two_relays(count, per_second) as (_, relays, room, _):
             leader = room.wait_for_leader(MANY_SECONDS)
             time.sleep(DIRECT_SECONDS)
             before = room.count("leader")
-            # Each of them goes for longer than a room waits for a relay.
-            for relay in (first, second):
-                relay.kill()
-                time.sleep(DEAD_SECONDS)
-                assert is_relayed(room.paths()), room.paths()
-                relay.start()
-                time.sleep(DEAD_SECONDS)
+            for death in DEATHS:
+                pauses = pauses_by(death, relays, room)
+                worst = f"{pauses[len(pauses) // 2]} ms, {pauses[-1]} ms at most"
+                print(f"  {count} members, {death.name}: a pause of {worst}; load {os.getloadavg()[0]:.1f}", flush=True)
+                lost = {name: member.all("reconnecting") + member.all("left") for name, member in room.members.items()}
+                assert not any(lost.values()), f"{death.name}: {lost}"
+                assert is_relayed(room.paths()), f"{death.name}: {room.paths()}"
+                limit = MOVED_MS * max(1.0, os.getloadavg()[0] / os.cpu_count())
+                assert pauses[len(pauses) // 2] >= FELT_MS, f"{death.name}: most links have used another relay: {pauses}"
+                assert pauses[-1] <= limit, f"{death.name}: a pause of {pauses[-1]} ms, expected {limit:.0f} ms at most"
             assert room.leaders() == {leader} and room.count("leader") == before, "another leader"
+            all_arrives_once(room)
+
+
+def pauses_by(death, relays, room):
+    """The longest pauses between all ordered pairs when the relay in use goes, in milliseconds, sorted. It is back afterwards."""
+    relay = busiest(relays)
+    for member in room.members.values():
+        member.do("mark")
+    if death.drops:
+        relay.host.drop(*death.drops)
+    else:
+        relay.kill()
+    time.sleep(SILENT_SECONDS)
+    reports = [member.report()["peers"] for member in room.members.values()]
+    if death.drops:
+        relay.host.drop()
+    else:
+        relay.start()
+    # The members enter it again.
+    time.sleep(DEAD_SECONDS)
+    return sorted(peer["pause_ms"] for peers in reports for peer in peers.values())
+
+
+def busiest(relays):
+    """The relay that sends the most packets."""
+    counts = lambda: [sum(relay.host.sent().values()) for relay in relays]
+    before = counts()
+    time.sleep(0.5)
+    return max(zip(counts(), before, relays), key=lambda one: one[0] - one[1])[2]
+
+
+def members_enter_while_one_of_two_relays_is_dead():
+    for dead in (0, 1):
+        with beside_two_relays(3) as (net, relays, room, _):
+            leader = room.wait_for_leader(MANY_SECONDS)
+            relays[dead].host.drop("input", "output")
+            time.sleep(DIRECT_SECONDS)
+            for name in ("late", "later"):
+                _, began = room.open(net.host(name, behind=net.router(f"home {name}", Nat("symmetric"))))
+                took = room.wait_for(MANY_SECONDS, is_relayed)
+                assert took is not None, room.paths()
+                print(f"  relay {dead + 1} is dead: linked with all {time.monotonic() - began:.1f} s after the start")
+            relays[dead].host.drop()
+            time.sleep(DEAD_SECONDS)
+            # The one that has returned carries them all, too.
+            relays[1 - dead].host.drop("input", "output")
+            time.sleep(DEAD_SECONDS)
+            assert is_relayed(room.paths()), room.paths()
             assert room.count("left") == 0 and room.count("reconnecting") == 0, "a link was lost"
-            tally = all_arrives_once(room)
-            print(f"  each of two relays was dead for {DEAD_SECONDS:.0f} s; slowest message {tally.slowest_ms} ms")
+            assert room.leaders() == {leader}, "another leader"
+            all_arrives_once(room)
 
 
 def a_member_without_a_relay_enters_by_an_address():
@@ -424,6 +528,8 @@ TESTS = [
     overloaded_links_lose_no_member,
     direct_links_outlive_the_relay,
     a_second_relay_carries_on_at_once,
+    the_other_relay_takes_over_before_a_member_is_lost,
+    members_enter_while_one_of_two_relays_is_dead,
     a_member_without_a_relay_enters_by_an_address,
     a_hidden_member_sends_packets_to_the_relay_alone,
     a_typed_code_that_is_another_one_meets_nobody,

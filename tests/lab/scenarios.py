@@ -13,7 +13,7 @@ from beside import megabits, play_beside_a_snapshot, play_beside_a_transfer_over
 from beside import play_beside_a_file, quantiles
 from beside import transfer_on_a_clean_line
 from bench import Bench
-from network import Network
+from network import ROOT, Network
 
 from life import BACK, DOWN, RETRYING, UP, links
 from promises import DUPLICATE, PEER_NOT_FOUND, STREAM, TEXT
@@ -270,10 +270,7 @@ def heals(seconds, side, limits, pulls=False):
     """
     with Network(*FIVE) as network, Room() as room:
         network.set("*", "*", delay_ms=1)
-        for name in FIVE:
-            # A kernel that has to ask for an address repeats that once a second, whatever the library does.
-            network.host(name).run("sysctl", "-qw", "net.ipv4.neigh.eth0.base_reachable_time_ms=3600000")
-        members = form(room, network, *FIVE)
+        members = quiet_room(room, network, *FIVE)
         one_side = [member for member in members if member.peer in side]
         others = [member for member in members if member.peer not in side]
         pairs = [(one, other) for one in one_side for other in others]
@@ -303,6 +300,76 @@ def an_isolated_member_is_back_at_once():
 def a_member_is_back_as_soon_as_its_cable():
     # Without a carrier the kernel forgets all addresses of the network. It asks for each again, and if that is lost, a second later.
     heals(5, FIVE[4:], (250, 1200), pulls=True)
+
+
+# -- closed ports
+
+
+def quiet_room(room, network, *names):
+    """Members whose kernels ask for no address again: a kernel repeats that once a second, whatever the library does."""
+    for name in names:
+        network.host(name).run("sysctl", "-qw", "net.ipv4.neigh.eth0.base_reachable_time_ms=3600000")
+    return form(room, network, *names)
+
+
+def a_killed_leader_is_replaced_before_its_silence_is_noticed():
+    """A process that was killed on another machine: that machine reports the closed port. Without the report the first of the others
+    would lose the leader 1 s after the kill at the earliest, and all would agree after 1.3 s (median).
+    """
+    took = []
+    for _ in range(max(5, TIMES)):
+        with Network(*FIVE) as network, Room() as room:
+            network.set("*", "*", delay_ms=1)
+            members = quiet_room(room, network, *FIVE)
+            leader = room.agreed(*members)
+            time.sleep(2)  # the room is at rest
+            others = [member for member in members if member is not leader]
+            killed = time.monotonic()
+            leader.kill()
+            room.wait("another leader", lambda: {other.leader for other in others} <= {other.peer for other in others})
+            room.agreed(*others)
+            took.append(round((time.monotonic() - killed) * 1000))
+    took.sort()
+    print(f"  all agree after {took[len(took) // 2]} ms ({took[0]} to {took[-1]})")
+    # Twice the time that docs/figures.md promises, for a busy machine.
+    assert took[len(took) // 2] <= 900, took
+
+
+def unreachables(host):
+    """Reports of unreachable destinations that the kernel of this machine has received."""
+    lines = [line.split() for line in host.run("cat", "/proc/net/snmp").splitlines() if line.startswith("Icmp:")]
+    return int(lines[1][lines[0].index("InDestUnreachs")])
+
+
+def forged_reports_of_a_closed_port_depose_no_leader():
+    """A router near one member answers each of its packets to the leader under the leader's address, and routers near all others under
+    their own, for half a minute. No host sees anything of it, and the leader's real end is noticed as without.
+    """
+    with Network(*FIVE, "router") as network, Room() as room:
+        network.set("*", "*", delay_ms=1)
+        members = quiet_room(room, network, *FIVE)
+        leader = room.agreed(*members)
+        others = [member for member in members if member is not leader]
+        seen = {member.peer: len(changes(member)) for member in members}
+        address, router = leader.host.address, network.host("router").address
+        forgers = []
+        try:
+            for number, member in enumerate(others):
+                offender = address if number == 0 else router
+                forgers.append(member.host.start(["python3", ROOT / "tests/lab/forger.py", address, offender]))
+            for forger in forgers:
+                assert forger.stdout.readline() == "ready\n"
+            time.sleep(30)
+            for member in members:
+                assert changes(member)[seen[member.peer] :] == [], member.peer
+            received = [unreachables(member.host) for member in others]
+            leader.kill()
+            room.agreed(*others)
+        finally:
+            answers = [int(forger.communicate()[0]) for forger in forgers]
+        print(f"  {answers} forged reports, of which the kernels received {received} before the leader was killed")
+        # A heartbeat and its acknowledgement every half second.
+        assert all(count >= 60 for count in received), received
 
 
 # -- addresses
@@ -440,8 +507,8 @@ def a_game_goes_on_beside_a_snapshot():
 
 def a_game_goes_on_beside_a_file():
     """A transfer of 16 MiB on a line of 10 Mbit/s takes at least half of the line, and lets the game's messages pass: their 99th
-    percentiles are at most 25 ms longer than without it. With the line's queue full it is 60 ms, and more for reliable messages.
-    Other work of the machine only adds to them, so the best of three rounds counts.
+    percentiles are at most 15 ms longer than without it: an idle machine adds four. With the line's queue full it is 60 ms, and
+    more for reliable messages. Other work of the machine only adds to them, so the best of three rounds counts.
     """
     p99 = {}
     for _ in range(3):
@@ -452,7 +519,7 @@ def a_game_goes_on_beside_a_file():
             for stream in (PLAY, LOOSE, SEQUENCED, OTHER_WAY):
                 print(f"    {quantiles(streams[stream])}, stream {stream}")
                 p99[size, stream] = min(streams[stream]["p99"], p99.get((size, stream), float("inf")))
-        if all(p99[FILE_BYTES, stream] <= p99[0, stream] + 25 for stream in (PLAY, LOOSE, SEQUENCED, OTHER_WAY)):
+        if all(p99[FILE_BYTES, stream] <= p99[0, stream] + 15 for stream in (PLAY, LOOSE, SEQUENCED, OTHER_WAY)):
             return
     raise AssertionError(p99)
 
@@ -504,6 +571,8 @@ TESTS = [
     a_split_of_three_and_two_heals_at_once,
     an_isolated_member_is_back_at_once,
     a_member_is_back_as_soon_as_its_cable,
+    a_killed_leader_is_replaced_before_its_silence_is_noticed,
+    forged_reports_of_a_closed_port_depose_no_leader,
     the_dialling_side_changes_its_address,
     the_accepting_side_changes_its_address,
     a_process_restarts_under_its_id,

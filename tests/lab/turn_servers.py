@@ -289,7 +289,7 @@ def figures():
                     other, _ = room.open(b)
                     ends(one, other, path, ROUNDS_SECONDS)
                     time.sleep(2)
-                    one.do("forget"), other.do("forget")
+                    one.do("mark"), other.do("mark")
                     time.sleep(FIGURES_SECONDS)
                     both = (other.report()["peers"]["a"], one.report()["peers"]["b"])
                     assert one.path("b") == path, one.changes("b")

@@ -6,12 +6,16 @@
 //! (RFC 6817) and Swift (SIGCOMM 2020) do: the window grows below a target and shrinks above it. Losses count
 //! only together with a queue, or when there are many. `docs/lab.md` compares this controller with others.
 
+pub mod background;
+
 use std::any::Any;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use quinn::congestion::{Controller, ControllerFactory};
 use quinn_proto::RttEstimator;
+
+use background::Observed;
 
 /// Minimum window in packets. It keeps the connection alive on lossy lines, and beside flows that keep the queue full.
 const LEAST_PACKETS: u64 = 32;
@@ -69,6 +73,12 @@ struct DelayBound {
     /// Average fraction of bytes lost.
     loss: f64,
     round: Round,
+    /// The shortest round trip of the last round, and the number of rounds so far.
+    last_round: Option<Duration>,
+    rounds: u64,
+    /// Bytes that were sent so far, and that have arrived.
+    sent: u64,
+    acked: u64,
 }
 
 /// Measurements since the round began. A round ends with the first acknowledgement of a packet sent in it.
@@ -109,7 +119,23 @@ impl DelayBound {
             base: None,
             loss: 0.0,
             round: Round::new(now),
+            last_round: None,
+            rounds: 0,
+            sent: 0,
+            acked: 0,
         }
+    }
+
+    fn observed(&self) -> Option<Observed> {
+        let (base, _) = self.base?;
+        Some(Observed {
+            base,
+            shortest: self.last_round?,
+            rounds: self.rounds,
+            sent: self.sent,
+            acked: self.acked,
+            mtu: self.mtu,
+        })
     }
 
     fn acknowledged(&mut self, now: Instant, sent: Instant, bytes: u64, app_limited: bool) {
@@ -126,6 +152,7 @@ impl DelayBound {
         self.round.shortest = Some(shortest);
         self.acked_after = Some(self.acked_after.map_or(took, |shortest| shortest.min(took)));
         self.round.acked += bytes;
+        self.acked += bytes;
         if !app_limited {
             self.round.window_limited = true;
             if self.starting {
@@ -157,6 +184,8 @@ impl DelayBound {
 
     fn end_round(&mut self, now: Instant, shortest: Duration) {
         let round = std::mem::replace(&mut self.round, Round::new(now));
+        self.last_round = Some(shortest);
+        self.rounds += 1;
         let loss = round.lost as f64 / (round.acked + round.lost).max(1) as f64;
         let weight = match loss > MOST_LOST {
             true => MOST_LOST_WEIGHT,
@@ -216,6 +245,10 @@ impl DelayBound {
 }
 
 impl Controller for DelayBound {
+    fn on_sent(&mut self, _now: Instant, bytes: u64, _last_packet_number: u64) {
+        self.sent += bytes;
+    }
+
     fn on_ack(
         &mut self,
         now: Instant,

@@ -154,7 +154,8 @@ impl Task {
         }
     }
 
-    /// Asks for a port again and again. Returns when the room reads no reports any more. Cancel safe: what is granted, or asked for, is known.
+    /// Asks for a port again and again. Returns when the room reads no reports any more. Cancel safe: `held` and `asked` name
+    /// the port to give back.
     async fn hold(&mut self) {
         let mut present = None;
         let mut due = Instant::now();

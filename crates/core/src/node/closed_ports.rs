@@ -11,8 +11,10 @@ use crate::wire::{HostMode, Strategy};
 
 /// Pings of one doubt: a ping may be lost.
 const PINGS: u32 = 3;
-/// Minimum wait for the answer to a ping.
+/// Minimum wait for the answer to a ping,
 const MIN_PING_LIMIT: Duration = Duration::from_millis(5);
+/// and as a part of the heartbeat timeout: a leader on a busy machine answers late.
+const PING_LIMIT_PART: u32 = 75;
 /// Minimum time between two pings on the word of others, and between two doubts: who forges hints causes few packets.
 const BETWEEN_DOUBTS: Duration = Duration::from_millis(50);
 
@@ -166,5 +168,6 @@ fn ping_limit(member: &Member, heartbeat_timeout: Duration) -> Duration {
     let rtt = member.rtt.smoothed().unwrap_or(BETWEEN_DOUBTS);
     let variation = member.rtt.variation().unwrap_or_default();
     let slow = (rtt + variation * 4).min(heartbeat_timeout / 8);
-    MIN_PING_LIMIT.max(rtt * 3 / 2).max(slow)
+    let least = MIN_PING_LIMIT.max(heartbeat_timeout / PING_LIMIT_PART);
+    least.max(rtt * 3 / 2).max(slow)
 }

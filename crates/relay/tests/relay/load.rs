@@ -2,7 +2,9 @@
 //!
 //! The program runs in a process of its own, on one core. Members of rooms of four play, and in some rooms one sends a transfer.
 //! Beside them the same packets go from one process to another over the relay and directly, so that a busy machine shows in both
-//! figures.
+//! figures. [`ladder`] has more and more rooms play.
+
+mod ladder;
 
 use std::net::{Ipv4Addr, SocketAddr};
 use std::sync::Arc;
@@ -70,24 +72,21 @@ async fn rooms_in_play_beside_direct_links() {
     let (rooms, hz) = (number("RELAY_ROOMS", ROOMS), number("RELAY_HZ", PLAY_HZ));
     let program = Program::start(&["--listen", "127.0.0.1:0", "--total", "0"]);
     let id = program.child.id();
-    let pinned = std::process::Command::new("taskset")
-        .args(["--cpu-list", "--pid", "0", &id.to_string()])
-        .output();
-    let is_pinned = pinned.is_ok_and(|output| output.status.success());
+    let is_pinned = pin(id, 0);
     let idle = memory(id);
 
     let start = Instant::now();
     // The rooms have a thread of their own, so that their load delays neither of the two lines that are compared.
-    let arrived = Arc::new(AtomicU64::new(0));
+    let counts = Arc::new(Counts::default());
     let (ready_in, ready) = oneshot::channel();
     let (stop, stopped) = oneshot::channel::<()>();
     let (address, key) = (program.address, program.fingerprint());
-    let counted = Arc::clone(&arrived);
+    let counted = Arc::clone(&counts);
     let load = std::thread::spawn(move || {
         let runtime = tokio::runtime::Builder::new_current_thread();
         let runtime = { runtime }.enable_all().build().expect("a runtime");
         runtime.block_on(async {
-            let rooms = play_in(rooms, hz, address, key, start, counted).await;
+            let rooms = play_in(rooms, hz, (address, key), start, counted).await;
             ready_in.send(()).expect("it is waited for");
             let _ = stopped.await;
             drop(rooms);
@@ -108,7 +107,15 @@ async fn rooms_in_play_beside_direct_links() {
     }
     let to_two = header(&two);
     let line = ends[0].connection.clone();
-    tasks.spawn(send(line, vec![to_two], None, start, PROBE_HZ));
+    let probes = Arc::new(Counts::default());
+    tasks.spawn(send(
+        line,
+        vec![to_two],
+        None,
+        start,
+        PROBE_HZ,
+        Arc::clone(&probes),
+    ));
     // A time measured after the end is lost.
     let times = move |took| relayed_in.send(took).unwrap_or_default();
     tasks.spawn(receive(
@@ -120,7 +127,7 @@ async fn rooms_in_play_beside_direct_links() {
 
     let (direct_in, direct) = mpsc::unbounded_channel();
     let (_dialler, dialled, _acceptor, accepted) = room_transport::testing::pair().await;
-    tasks.spawn(send(dialled, vec![to_two], None, start, PROBE_HZ));
+    tasks.spawn(send(dialled, vec![to_two], None, start, PROBE_HZ, probes));
     let times = move |took| direct_in.send(took).unwrap_or_default();
     tasks.spawn(receive(accepted, start, HEADER_BYTES, times));
 
@@ -130,11 +137,11 @@ async fn rooms_in_play_beside_direct_links() {
     relayed.all();
     direct.all();
     let (cpu_before, waited_before, began) = (cpu(id), waited(id), Instant::now());
-    let before = arrived.load(Ordering::Relaxed);
+    let before = counts.arrived.load(Ordering::Relaxed);
     tokio::time::sleep(Duration::from_secs(seconds)).await;
     let (cpu_used, passed) = (cpu(id) - cpu_before, began.elapsed());
     let waited = (waited(id) - waited_before).as_secs_f64() / passed.as_secs_f64();
-    let packets = (arrived.load(Ordering::Relaxed) - before) as f64;
+    let packets = (counts.arrived.load(Ordering::Relaxed) - before) as f64;
     let (mut relayed, mut direct) = (relayed.all(), direct.all());
     let loaded = memory(id);
     tasks.abort_all();
@@ -188,42 +195,81 @@ async fn rooms_in_play_beside_direct_links() {
     assert!(packets > 0.98 * sent, "packets of play are missing");
 }
 
+/// Packets of play so far.
+#[derive(Debug, Default)]
+struct Counts {
+    sent: AtomicU64,
+    arrived: AtomicU64,
+}
+
 /// Starts the members of the rooms.
 async fn play_in(
     rooms: u32,
     hz: u32,
-    address: SocketAddr,
-    key: Fingerprint,
+    relay: (SocketAddr, Fingerprint),
     start: Instant,
-    arrived: Arc<AtomicU64>,
-) -> (JoinSet<()>, Vec<(Process, Member)>) {
+    counts: Arc<Counts>,
+) -> (JoinSet<()>, Vec<Vec<(Process, Member)>>) {
     let mut tasks = JoinSet::new();
-    let mut members = Vec::new();
+    let mut all = Vec::new();
     for room in 0..rooms {
-        let mut of_room = Vec::new();
-        for _ in 0..MEMBERS {
-            let process = Process::start();
-            let dialled = process.dial_with(address, Some(key), RELAY_ALPN).await;
-            let link = dialled.expect("connected");
-            let member = process.enter_on(link, room, false, None).await;
-            of_room.push((process, member.expect("admitted")));
-        }
-        for (at, (process, member)) in of_room.iter().enumerate() {
-            let others = of_room.iter().map(|(other, _)| other);
-            let others = others.filter(|other| other.id() != process.id());
-            let headers: Vec<_> = others.map(header).collect();
-            let transfer = (room < TRANSFERS && at == 0).then(|| headers[0]);
-            let connection = member.connection.clone();
-            tasks.spawn(send(connection.clone(), headers, transfer, start, hz));
-            let arrived = Arc::clone(&arrived);
-            let count = move |_| {
-                arrived.fetch_add(1, Ordering::Relaxed);
-            };
-            tasks.spawn(receive(connection, start, HEADER_BYTES, count));
-        }
-        members.extend(of_room);
+        let members = enter(room, Ipv4Addr::LOCALHOST, relay).await;
+        let transfers = room < TRANSFERS;
+        play_room(
+            &mut tasks,
+            &members,
+            (hz, transfers),
+            start,
+            &counts,
+            |_| {},
+        );
+        all.push(members);
     }
-    (tasks, members)
+    (tasks, all)
+}
+
+/// The members of a room enter a relay from an address.
+async fn enter(
+    room: u32,
+    from: Ipv4Addr,
+    (relay, key): (SocketAddr, Fingerprint),
+) -> Vec<(Process, Member)> {
+    let mut members = Vec::new();
+    for _ in 0..MEMBERS {
+        let process = Process::start_at(from);
+        let dialled = process.dial_with(relay, Some(key), RELAY_ALPN).await;
+        let link = dialled.expect("connected");
+        let member = process.enter_on(link, room, false, None).await;
+        members.push((process, member.expect("admitted")));
+    }
+    members
+}
+
+/// The members of a room play that often a second; in one that `transfers`, a member sends another one a transfer. `took` gets the
+/// time of each packet.
+fn play_room(
+    tasks: &mut JoinSet<()>,
+    members: &[(Process, Member)],
+    (hz, transfers): (u32, bool),
+    start: Instant,
+    counts: &Arc<Counts>,
+    took: impl Fn(Duration) + Clone + Send + 'static,
+) {
+    for (at, (process, member)) in members.iter().enumerate() {
+        let others = members.iter().map(|(other, _)| other);
+        let others = others.filter(|other| other.id() != process.id());
+        let headers: Vec<_> = others.map(header).collect();
+        let transfer = (transfers && at == 0).then(|| headers[0]);
+        let connection = member.connection.clone();
+        let sent = Arc::clone(counts);
+        tasks.spawn(send(connection.clone(), headers, transfer, start, hz, sent));
+        let (counts, took) = (Arc::clone(counts), took.clone());
+        let count = move |time| {
+            counts.arrived.fetch_add(1, Ordering::Relaxed);
+            took(time);
+        };
+        tasks.spawn(receive(connection, start, HEADER_BYTES, count));
+    }
 }
 
 fn header(target: &Process) -> Header {
@@ -248,6 +294,7 @@ async fn send(
     transfer: Option<Header>,
     start: Instant,
     hz: u32,
+    counts: Arc<Counts>,
 ) {
     const PIECE: usize = 1200;
     let period = Duration::from_secs(1) / hz;
@@ -261,6 +308,7 @@ async fn send(
             if connection.send_datagram(packet).is_err() {
                 return;
             }
+            counts.sent.fetch_add(1, Ordering::Relaxed);
         }
         for _ in 0..pieces {
             let Some(header) = transfer else {
@@ -285,9 +333,21 @@ async fn receive(connection: Connection, start: Instant, skip: usize, times: imp
     }
 }
 
+/// Keeps a process or a thread on one core, if the machine has it.
+fn pin(id: u32, core: u32) -> bool {
+    let pinned = std::process::Command::new("taskset")
+        .args(["--cpu-list", "--pid", &core.to_string(), &id.to_string()])
+        .output();
+    pinned.is_ok_and(|output| output.status.success())
+}
+
 /// CPU time of a process so far.
 pub(crate) fn cpu(id: u32) -> Duration {
-    let text = std::fs::read_to_string(format!("/proc/{id}/stat")).expect("it runs");
+    cpu_of(&format!("/proc/{id}/stat"))
+}
+
+fn cpu_of(path: &str) -> Duration {
+    let text = std::fs::read_to_string(path).expect("it runs");
     let fields = text.rsplit(')').next().unwrap_or_default();
     let ticks = |at: usize| -> u64 {
         let field = fields.split_whitespace().nth(at);
