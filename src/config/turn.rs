@@ -135,6 +135,11 @@ pub enum TurnLineFault {
         /// The word, up to its first equals sign.
         word: String,
     },
+    /// A word without an equals sign.
+    #[error(
+        "a word behind the address has no equals sign; give username=, password= and perhaps key=, each without spaces"
+    )]
+    NoWord,
     /// A word is there twice.
     #[error("{word}= is there twice; give it once")]
     Twice {
@@ -155,7 +160,8 @@ impl<'a> Words<'a> {
     fn read(words: impl Iterator<Item = &'a str>) -> Result<Self, TurnLineFault> {
         let mut read = Self::default();
         for word in words {
-            let (name, value) = word.split_once('=').unwrap_or((word, ""));
+            // Without an equals sign it may be the rest of a password.
+            let (name, value) = word.split_once('=').ok_or(TurnLineFault::NoWord)?;
             let (name, place) = match name {
                 "username" => ("username", &mut read.username),
                 "password" => ("password", &mut read.password),
@@ -236,7 +242,12 @@ fn split_url(url: &str) -> Result<(TurnTransport, &str), TurnLineFault> {
     let (is_tls, rest) = match (url.strip_prefix("turns:"), url.strip_prefix("turn:")) {
         (Some(rest), _) => (true, rest),
         (None, Some(rest)) => (false, rest),
-        (None, None) => return Err(TurnLineFault::Scheme { url: url.into() }),
+        (None, None) => {
+            // A word in a wrong place may be a password.
+            let end = url.find(['=', ':']).map_or(url.len(), |at| at + 1);
+            let url = url.get(..end).unwrap_or_default().into();
+            return Err(TurnLineFault::Scheme { url });
+        }
     };
     let (address, query) = match rest.split_once('?') {
         Some((address, query)) => (address, Some(query)),
@@ -338,11 +349,23 @@ mod tests {
             ),
             (
                 "\nstun:a:1",
-                "turn, line 2: \"stun:a:1\" begins with neither turn: nor turns:",
+                "turn, line 2: \"stun:\" begins with neither turn: nor turns:",
             ),
             (
                 "turns:a?transport=udp username=u password=p",
                 "turn, line 1: \"transport=udp\" is no transport of its scheme; turn: has ?transport=udp and ?transport=tcp, turns: has ?transport=tcp",
+            ),
+            (
+                "turn:a\npassword=secret username=u",
+                "turn, line 1: it has no username=; give username= and password= behind the address",
+            ),
+            (
+                "password=secret turn:a",
+                "turn, line 1: \"password=\" begins with neither turn: nor turns:",
+            ),
+            (
+                "turn:a username=u password=my secret",
+                "turn, line 1: a word behind the address has no equals sign; give username=, password= and perhaps key=, each without spaces",
             ),
             (
                 "turn:a:0 username=u password=p",

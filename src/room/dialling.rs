@@ -335,7 +335,7 @@ async fn dial_member(
     let carried_waits = |first| (0_u32..).map(move |at| first + CARRIER_STAGGER * at);
     let carried = relays.into_iter().zip(carried_waits(Duration::ZERO));
     let carried = carried.chain(members.into_iter().zip(carried_waits(first)));
-    let turn_waits = (0_u32..).map(|at| DIAL_STAGGER * at);
+    let turn_waits = (0_u32..).map(|at| TURN_AFTER + DIAL_STAGGER * at);
     let from_turn = from_turn.into_iter().zip(turn_waits);
     let dials = addresses.zip(waits).chain(from_turn).chain(carried);
     for ((address, is_hearsay), wait) in dials {
@@ -443,9 +443,10 @@ async fn dial_any(
     let mut attempts = JoinSet::new();
     for (address, wait) in others.chain(from_turn) {
         let (gate, turn, progress) = (Arc::clone(gate), Arc::clone(&turn), progress.branch());
-        attempts.spawn(async move {
+        let is_plain = behind_turn(address).is_none();
+        let dialled = async move {
             tokio::time::sleep(wait).await;
-            if behind_turn(address).is_some() {
+            if !is_plain {
                 // The dial's own limit holds for all of it.
                 let opened = progress.within(gate.tunnels.turn().is_open()).await;
                 let way = gate.tunnels.turn().way_to(on_the_network(address));
@@ -465,14 +466,19 @@ async fn dial_any(
                 dialled = gate.dial(request) => dialled,
                 () = socket::refused(address) => Err(nothing_listens(address)),
             }
-        });
+        };
+        attempts.spawn(async move { (is_plain, dialled.await) });
     }
+    let mut has_failed = false;
     while let Some(ended) = attempts.join_next().await {
         let refused = match ended {
-            Ok(Ok(peer)) => return Ok(peer),
-            Ok(Err(refused)) => refused,
+            Ok((_, Ok(peer))) => return Ok(peer),
+            // Silence behind a TURN server says less than any other failure.
+            Ok((false, Err(refused))) if has_failed && refused.code == Code::Timeout => continue,
+            Ok((_, Err(refused))) => refused,
             Err(_) => Code::InternalError.into(), // it panicked, which is already logged
         };
+        has_failed = true;
         let is_final = !may_answer_elsewhere(refused.code);
         result = Err(refused);
         if is_final {

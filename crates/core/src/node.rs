@@ -529,7 +529,11 @@ impl Node {
                 peer,
                 address,
                 came,
-            } => self.seen_at(now, &peer, address, came),
+                through_turn,
+            } => {
+                self.note_turn(&peer, through_turn);
+                self.seen_at(now, &peer, address, came);
+            }
             Input::Refused { peer, sent } => self.refused(now, &peer, sent),
             Input::Answered { address } => self.introductions.answered(now, address),
             Input::CannotCarry { from, target } => self.report_not_carried(&from, target),

@@ -4,7 +4,7 @@ use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::Duration;
 
-use quinn::{ConnectError, Connection, IdleTimeout, TransportConfig, VarInt};
+use quinn::{ClientConfig, ConnectError, Connection, IdleTimeout, TransportConfig, VarInt};
 use room_transport::closing::{DialError, abi};
 use room_transport::identity::{SERVER_NAME, client_config_with_alpn};
 use room_transport::quic::transport_config;
@@ -14,6 +14,7 @@ use thiserror::Error;
 use tokio::task::JoinSet;
 use tokio::time::{sleep, timeout};
 
+use super::super::dial::Connector;
 use super::super::names::LookupError;
 use super::super::turn::TURN_AFTER;
 use super::Entrance;
@@ -31,6 +32,8 @@ const STEP: Duration = Duration::from_secs(3);
 const MAX_ADDRESSES: usize = 4;
 /// Time between two dials at different addresses.
 const STAGGER: Duration = Duration::from_millis(250);
+/// Time for plain UDP to answer after all, when the way through a TURN server has.
+const ONCE_MORE: Duration = Duration::from_millis(700);
 /// A router forgets most mappings after 30 s or more (RFC 9308 section 3.2).
 const KEEP_ALIVE: Duration = Duration::from_secs(10);
 const IDLE: Duration = Duration::from_secs(30);
@@ -100,6 +103,25 @@ impl NotEntered {
     }
 }
 
+/// Dials a relay at an address.
+async fn dial(
+    gate: &Connector,
+    config: ClientConfig,
+    address: SocketAddr,
+    limit: Duration,
+) -> Result<Connection, NotEntered> {
+    let connecting = gate.endpoint.connect_with(config, address, SERVER_NAME);
+    let connecting = connecting.map_err(|error| match error {
+        ConnectError::EndpointStopping => NotEntered::Closing,
+        error => DialError::from(error).into(),
+    })?;
+    let connected = timeout(limit, connecting).await;
+    let connected = connected.map_err(|_| DialError::TimedOut)?;
+    let connection = connected.map_err(DialError::from)?;
+    gate.tunnels.turn().note_answer(address);
+    Ok(connection)
+}
+
 /// A relay, and what it takes to enter it.
 pub(super) struct Door {
     pub(super) number: RelayNumber,
@@ -141,25 +163,27 @@ impl Door {
                     let way = turn.way_to(on_the_network(address));
                     opened.ok().and(way).ok_or(DialError::TimedOut)?;
                 }
-                let connecting = gate.endpoint.connect_with(config, address, SERVER_NAME);
-                let connecting = connecting.map_err(|error| match error {
-                    ConnectError::EndpointStopping => NotEntered::Closing,
-                    error => DialError::from(error).into(),
-                })?;
-                let connected = timeout(STEP, connecting).await;
-                let connected = connected.map_err(|_| DialError::TimedOut)?;
-                let connection = connected.map_err(DialError::from)?;
-                gate.tunnels.turn().note_answer(address);
-                Ok(connection)
+                let dial = |to, limit| dial(&gate, config.clone(), to, limit);
+                let connection = dial(address, STEP).await?;
+                if is_plain {
+                    return Ok(connection);
+                }
+                // A relay that was not there a moment ago may answer plain UDP by now, and the link stays where it is made.
+                let plain = dial(on_the_network(address), ONCE_MORE).await;
+                Ok(plain.unwrap_or(connection))
             });
         }
         let mut failed = NotEntered::NoAddress;
+        let mut has_failed = false;
         while let Some(ended) = dials.join_next().await {
             match ended {
                 Ok(Ok(connection)) => return Ok(connection),
+                // Silence says less than any answer.
+                Ok(Err(NotEntered::Dial(DialError::TimedOut))) if has_failed => {}
                 Ok(Err(error)) => failed = error,
                 Err(panicked) => failed = NotEntered::Internal(panicked.to_string()),
             }
+            has_failed = true;
         }
         Err(failed)
     }

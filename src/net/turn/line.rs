@@ -29,6 +29,8 @@ pub(super) const MAX_MESSAGE_BYTES: usize = 4096;
 /// Bytes before the length and the rest of a STUN message, and of a packet on a channel.
 const STUN_HEADER_BYTES: usize = 20;
 const CHANNEL_HEADER_BYTES: usize = 4;
+/// Bytes 4 to 7 of each STUN message (RFC 8489 section 5).
+const MAGIC_COOKIE: [u8; 4] = 0x2112_A442_u32.to_be_bytes();
 
 /// A line to a server. Dropping it closes it.
 pub(super) struct Line {
@@ -223,6 +225,11 @@ fn cut_message(buffer: &mut BytesMut) -> Result<Option<Bytes>, Fault> {
         }
         _ => return Err(Fault::Malformed),
     };
+    // `turn-client-proto` would wait for ever for the rest of what it takes for neither.
+    let cookie = buffer.get(4..8).filter(|_| first >> 6 == 0);
+    if cookie.is_some_and(|cookie| cookie != MAGIC_COOKIE) {
+        return Err(Fault::Malformed);
+    }
     if filled > MAX_MESSAGE_BYTES {
         return Err(Fault::Malformed);
     }
@@ -262,7 +269,7 @@ mod tests {
 
     #[test]
     fn a_stream_is_cut_into_messages_and_packets_on_channels() {
-        let mut stun = vec![0x01, 0x01, 0, 4];
+        let mut stun = vec![0x01, 0x01, 0, 4, 0x21, 0x12, 0xa4, 0x42];
         stun.resize(24, 7);
         let channel = [0x40, 0, 0, 5, 1, 2, 3, 4, 5];
         let mut bytes = stun.clone();
@@ -280,6 +287,7 @@ mod tests {
     #[test]
     fn a_message_of_no_kind_or_too_long_ends_the_line() {
         assert!(matches!(cut(&[0x80, 0, 0, 0]), Err(Fault::Malformed)));
+        assert!(matches!(cut(&[0; 20]), Err(Fault::Malformed)));
         assert!(matches!(cut(b"HTTP/1.1 400"), Err(Fault::Malformed)));
         assert!(matches!(cut(&[0x40, 0, 0xff, 0]), Err(Fault::Malformed)));
         assert!(matches!(cut(&[0x00, 1, 0x0f, 0xf0]), Err(Fault::Malformed)));

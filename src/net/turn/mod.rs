@@ -12,6 +12,7 @@ mod session;
 mod tests;
 mod tls;
 
+use std::collections::BTreeMap;
 use std::fmt;
 use std::io;
 use std::net::SocketAddr;
@@ -74,6 +75,8 @@ enum Fault {
     Malformed,
     #[error("the connection to it is lost")]
     Lost,
+    #[error("this member uses it no more")]
+    GivenUp,
     #[error("this end failed: {0}")]
     Internal(String),
 }
@@ -97,7 +100,9 @@ impl Fault {
         match self {
             Self::Name(_) => Code::NameNotResolved,
             Self::NoAnswer => Code::Timeout,
-            Self::NoAddress | Self::Unreachable(_) | Self::Lost => Code::ConnectionFailed,
+            Self::NoAddress | Self::Unreachable(_) | Self::Lost | Self::GivenUp => {
+                Code::ConnectionFailed
+            }
             Self::Certificate(_) => Code::AuthenticationFailed,
             Self::Tls(_) | Self::Malformed => Code::SerializationError,
             Self::Refused(refusal) => refusal.means(),
@@ -107,10 +112,12 @@ impl Fault {
 
     /// Whether the same attempt ends in the same way again.
     fn is_lasting(&self) -> bool {
-        matches!(
-            self,
-            Self::Certificate(_) | Self::Tls(_) | Self::Refused(_) | Self::Malformed
-        )
+        match self {
+            Self::Certificate(_) | Self::Tls(_) | Self::Malformed => true,
+            // A port may become free.
+            Self::Refused(refusal) => !matches!(refusal.code, 437 | 486 | 508),
+            _ => false,
+        }
     }
 }
 
@@ -178,7 +185,7 @@ impl Turn {
             names,
             tunnels,
             news,
-            reported: None,
+            reported: BTreeMap::new(),
             chance: ChaCha8Rng::seed_from_u64(seed),
         };
         tokio::spawn(task.run(ended));
@@ -206,8 +213,8 @@ struct Task {
     names: Arc<Names>,
     tunnels: Arc<Tunnels>,
     news: mpsc::Sender<TurnReport>,
-    /// The last report.
-    reported: Option<TurnReport>,
+    /// The last report of each server of the list, by its place there.
+    reported: BTreeMap<usize, TurnReport>,
     chance: ChaCha8Rng,
 }
 
@@ -237,7 +244,7 @@ impl Task {
             let servers = self.servers.borrow_and_update().clone();
             if is_new {
                 // The host waits for what becomes of them.
-                self.reported = None;
+                self.reported.clear();
             }
             self.tunnels.turn().set_configured(!servers.is_empty());
             if servers.is_empty() {
@@ -276,28 +283,34 @@ impl Task {
     }
 
     /// Tries the servers in their order, and uses the first that gives a port until it is lost. Returns whether every attempt would end
-    /// in the same way again.
+    /// in the same way again. Ends early if the host gives another list.
     async fn try_all(&mut self, servers: &[TurnServer], held: &mut Option<Session>) -> bool {
         let mut is_lasting = true;
-        for server in servers {
-            let fault = match self.open(server).await {
+        for (place, server) in servers.iter().enumerate() {
+            let mut given = self.servers.clone();
+            let opened = tokio::select! {
+                opened = self.open(server) => opened,
+                () = replaced(&mut given, server) => return false,
+            };
+            let fault = match opened {
                 Ok((session, address)) => {
                     let session = held.insert(session);
                     is_lasting = false;
                     self.tunnels.turn().set_address(Some(address));
-                    self.report(server, Ok(address)).await;
-                    let fault = self.carry(session, server).await;
-                    self.tunnels.turn().set_address(None);
-                    let Some(fault) = fault else {
-                        return false; // other servers have been given
+                    self.report(place, server, Ok(address)).await;
+                    let fault = tokio::select! {
+                        fault = session.carry() => fault,
+                        () = replaced(&mut given, server) => Fault::GivenUp,
                     };
+                    self.tunnels.turn().set_address(None);
                     fault
                 }
                 Err(fault) => fault,
             };
             is_lasting &= fault.is_lasting();
-            self.report(server, Err(fault)).await;
-            if held.is_some() {
+            self.report(place, server, Err(fault)).await;
+            let is_outdated = self.servers.has_changed().unwrap_or(true);
+            if held.is_some() || is_outdated {
                 return false; // the best one first
             }
         }
@@ -352,25 +365,15 @@ impl Task {
         Ok(found)
     }
 
-    /// Carries packets until the server is lost, or, with `None`, until another one or other credentials have been given.
-    async fn carry(&mut self, session: &mut Session, server: &TurnServer) -> Option<Fault> {
-        loop {
-            tokio::select! {
-                fault = session.carry() => return Some(fault),
-                changed = self.servers.changed() => {
-                    let servers = self.servers.borrow_and_update();
-                    let stays = servers.contains(server);
-                    drop(servers);
-                    if changed.is_err() || !stays {
-                        self.servers.mark_changed();
-                        return None;
-                    }
-                }
-            }
+    async fn report(
+        &mut self,
+        place: usize,
+        server: &TurnServer,
+        state: Result<SocketAddr, Fault>,
+    ) {
+        if state.is_ok() {
+            self.reported.clear();
         }
-    }
-
-    async fn report(&mut self, server: &TurnServer, state: Result<SocketAddr, Fault>) {
         let report = match state {
             Ok(address) => TurnReport {
                 server: Arc::clone(&server.text),
@@ -385,10 +388,20 @@ impl Task {
                 why: format!("the TURN server gives no port: {fault}").into(),
             },
         };
-        if self.reported.as_ref() != Some(&report) {
-            self.reported = Some(report.clone());
+        if self.reported.get(&place) != Some(&report) {
+            self.reported.insert(place, report.clone());
             // The room is leaving.
             let _ = self.news.send(report).await;
+        }
+    }
+}
+
+/// Waits until the host gives a list without this server or with other credentials for it. Cancel safe.
+async fn replaced(given: &mut watch::Receiver<Arc<[TurnServer]>>, server: &TurnServer) {
+    // Fails only while the room ends, which ends this, too.
+    while given.changed().await.is_ok() {
+        if !given.borrow_and_update().contains(server) {
+            return;
         }
     }
 }

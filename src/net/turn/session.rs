@@ -17,10 +17,12 @@ use turn_client_proto::prelude::DelayedTransmitBuild;
 use turn_client_proto::stun::Instant as StunInstant;
 use turn_client_proto::stun::agent::Transmit;
 use turn_client_proto::tcp::TurnClientTcp;
+use turn_client_proto::types::attribute::Lifetime;
 use turn_client_proto::types::message::{ALLOCATE, CREATE_PERMISSION, REFRESH};
-use turn_client_proto::types::stun::attribute::ErrorCode;
+use turn_client_proto::types::stun::attribute::{ErrorCode, Nonce, Realm, Username};
 use turn_client_proto::types::stun::message::{
-    BINDING, Message, MessageClass, MessageWrite, MessageWriteVec,
+    IntegrityAlgorithm, LongTermKeyCredentials, Message, MessageClass, MessageIntegrityCredentials,
+    MessageWrite, MessageWriteExt, MessageWriteVec, StunWriteError, TransactionId,
 };
 use turn_client_proto::types::{TransportType, TurnCredentials};
 use turn_client_proto::udp::TurnClientUdp;
@@ -44,14 +46,19 @@ const RETRANSMITS: (Duration, Duration, u32, Duration) = (
 );
 /// Addresses that the server admits, at most. It forgets none while the session lasts.
 const MAX_ADMITTED: usize = 256;
+/// Of those, at most so many that only others have named: a member that names ever more addresses leaves room for those that this
+/// node sends to.
+const MAX_ADMITTED_BY_HEARSAY: usize = 128;
+/// Requests whose answers are awaited, at most; the oldest are forgotten.
+const MAX_ASKED: usize = 1024;
 /// Packets to a peer that wait until the server admits it, at most; the oldest is dropped.
 const MAX_WAITING: usize = 8;
 /// Time after which the server is asked again to admit a peer that it refused.
 const REFUSED_FOR: Duration = Duration::from_secs(30);
 /// Peers with a channel, at most: packets to others have longer headers.
 const MAX_CHANNELS: usize = 256;
-/// A server that has sent nothing for this long is asked whether it is there: a router forgets silent UDP after 30 s or more (RFC
-/// 9308 section 3.2).
+/// A server that has sent nothing for this long is asked whether it still has the port, as one that was restarted has not: a router
+/// forgets silent UDP after 30 s or more (RFC 9308 section 3.2).
 const SILENCE: Duration = Duration::from_secs(15);
 /// Time between two such questions, and their number.
 const BETWEEN_QUESTIONS: Duration = Duration::from_secs(2);
@@ -62,6 +69,8 @@ const BATCH: usize = 32;
 const SHORTEST_WAIT: Duration = Duration::from_millis(1);
 /// Shortest wait while the line takes nothing.
 const FULL_WAIT: Duration = Duration::from_millis(20);
+/// Lifetime of the port that a question asks for, in seconds: what `turn-client-proto` asks for.
+const LIFETIME_SECONDS: u32 = 1800;
 /// Time for the server to take the port back.
 pub(super) const RELEASE_LIMIT: Duration = Duration::from_millis(200);
 
@@ -87,7 +96,18 @@ pub(super) struct Session {
     /// Requests for a port that lacked the credentials.
     challenges: u32,
     refusal: Option<Refusal>,
+    username: String,
+    password: String,
+    /// The last that the server named.
+    realm: Option<String>,
+    nonce: Option<String>,
+    /// The requests without an answer, the oldest first.
+    asked: VecDeque<TransactionId>,
+    /// The last question.
+    question: Option<TransactionId>,
     admissions: BoundedMap<Ipv4Addr, Admission, MAX_ADMITTED>,
+    /// Whether it was reported that there are too many.
+    is_full: bool,
     channels: BoundedMap<SocketAddrV4, (), MAX_CHANNELS>,
     heard_at: Instant,
     questions: u32,
@@ -114,7 +134,14 @@ impl Session {
             allocated: None,
             challenges: 0,
             refusal: None,
+            username: server.username.clone(),
+            password: password.into_owned(),
+            realm: None,
+            nonce: None,
+            asked: VecDeque::new(),
+            question: None,
             admissions: BoundedMap::default(),
+            is_full: false,
             channels: BoundedMap::default(),
             heard_at: Instant::now(),
             questions: 0,
@@ -151,6 +178,15 @@ impl Session {
     async fn carry_once(&mut self) -> Result<(), Fault> {
         let wait = self.poll()?.min(self.next_question());
         let tunnels = Arc::clone(&self.tunnels);
+        let outgoing = &self.line.outgoing;
+        // Without room for it in the line, what waits grows old in the port.
+        let departs = async {
+            let has_room = outgoing.reserve().await.is_ok();
+            match has_room {
+                true => Some(tunnels.turn().next().await),
+                false => None,
+            }
+        };
         tokio::select! {
             message = self.line.incoming.recv() => {
                 self.received_or_ended(message).await?;
@@ -161,12 +197,16 @@ impl Session {
                     self.received(message)?;
                 }
             }
-            // Without room for it in the line, what waits grows old in the port.
-            departure = tunnels.turn().next(), if self.line.outgoing.capacity() > 0 => {
+            departure = departs => {
+                let Some(departure) = departure else {
+                    return Err(self.line.fault().await);
+                };
                 self.depart(departure);
                 for _ in 1..BATCH {
-                    let has_room = self.line.outgoing.capacity() > 0;
-                    let Some(departure) = tunnels.turn().try_next().filter(|_| has_room) else {
+                    if self.line.outgoing.capacity() == 0 {
+                        break;
+                    }
+                    let Some(departure) = tunnels.turn().try_next() else {
                         break;
                     };
                     self.depart(departure);
@@ -207,7 +247,9 @@ impl Session {
             let Some(transmit) = self.client.poll_transmit(now) else {
                 break;
             };
-            self.write(transmit.data.to_vec());
+            let message = transmit.data.to_vec();
+            self.note_request(&message);
+            self.write(message);
         }
         match self.client.poll(now) {
             TurnPollRet::WaitUntil(at) => {
@@ -250,8 +292,6 @@ impl Session {
                 }
             }
             TurnEvent::PermissionCreateFailed(_, IpAddr::V4(ip)) => {
-                tracing::debug!(refusal = ?self.refusal, "the TURN server does not admit a peer");
-                self.refusal = None;
                 if let Some(admission) = self.admissions.get_mut(&ip) {
                     *admission = Admission::Refused(Instant::now());
                 }
@@ -272,9 +312,11 @@ impl Session {
     }
 
     pub(super) fn received(&mut self, message: Bytes) -> Result<(), Fault> {
+        if !self.is_expected(&message)? {
+            return Ok(());
+        }
         self.heard_at = Instant::now();
         self.questions = 0;
-        self.note_error(&message)?;
         let now = self.now();
         let transport = self.client.transport();
         let received = Transmit::new(message, transport, self.line.server, self.line.local);
@@ -286,25 +328,65 @@ impl Session {
         Ok(())
     }
 
-    /// Notes an error of the server, which may end the session.
-    fn note_error(&mut self, message: &[u8]) -> Result<(), Fault> {
+    /// Notes a request that goes to the server; it may be a repetition.
+    fn note_request(&mut self, message: &[u8]) {
+        if let Ok(message) = Message::from_bytes(message)
+            && message.has_class(MessageClass::Request)
+            && !self.asked.contains(&message.transaction_id())
+        {
+            self.asked.push_back(message.transaction_id());
+            if self.asked.len() > MAX_ASKED {
+                self.asked.pop_front();
+            }
+        }
+    }
+
+    /// Whether this node waits for such a message: it may be a packet of a peer, or the first answer to a request. Others do not know a
+    /// request's number, and the server's second answer to a request that was repeated means nothing.
+    fn is_expected(&mut self, message: &[u8]) -> Result<bool, Fault> {
         // The first two bits of STUN; packets on channels need not be read twice.
         if message.first().is_none_or(|first| first >> 6 != 0) {
-            return Ok(());
+            return Ok(true);
         }
         let Ok(message) = Message::from_bytes(message) else {
-            return Ok(());
+            return Ok(false);
         };
-        if !message.has_class(MessageClass::Error) {
-            return Ok(());
+        match message.class() {
+            MessageClass::Indication => return Ok(true),
+            // A server of UDP asks nothing.
+            MessageClass::Request => return Err(Fault::Malformed),
+            MessageClass::Success | MessageClass::Error => {}
+        }
+        let id = message.transaction_id();
+        let Some(place) = self.asked.iter().position(|asked| *asked == id) else {
+            return Ok(false);
+        };
+        self.asked.remove(place);
+        if message.has_class(MessageClass::Error) {
+            self.note_error(&message)?;
+        }
+        Ok(true)
+    }
+
+    /// Notes an error of the server, which may end the session.
+    fn note_error(&mut self, message: &Message<'_>) -> Result<(), Fault> {
+        if let (Ok(realm), Ok(nonce)) = (message.attribute::<Realm>(), message.attribute::<Nonce>())
+        {
+            self.realm = Some(realm.realm().to_owned());
+            self.nonce = Some(nonce.nonce().to_owned());
         }
         let Ok(error) = message.attribute::<ErrorCode>() else {
             return Ok(());
         };
         let (method, code) = (message.method(), error.code());
         let refusal = Refusal::new(code, error.reason());
+        let has_port = self.allocated.is_some();
         match (method, code) {
-            (ALLOCATE | REFRESH | CREATE_PERMISSION, ErrorCode::STALE_NONCE) => return Ok(()),
+            (_, ErrorCode::STALE_NONCE) => {}
+            // Whatever it was asked for: it has been restarted.
+            (_, ErrorCode::ALLOCATION_MISMATCH) if has_port => return Err(Fault::Refused(refusal)),
+            // The server may let expired credentials have what they have.
+            _ if self.question == Some(message.transaction_id()) => {}
             (ALLOCATE, ErrorCode::UNAUTHORIZED) => {
                 // The first names what the credentials are for.
                 self.challenges += 1;
@@ -313,8 +395,10 @@ impl Session {
                 }
             }
             (ALLOCATE, _) => self.refusal = Some(refusal),
-            (REFRESH, _) if self.allocated.is_some() => return Err(Fault::Refused(refusal)),
-            (CREATE_PERMISSION, _) => self.refusal = Some(refusal),
+            (REFRESH, _) if has_port => return Err(Fault::Refused(refusal)),
+            (CREATE_PERMISSION, _) => {
+                tracing::debug!(%refusal, "the TURN server does not admit a peer");
+            }
             _ => {}
         }
         Ok(())
@@ -322,9 +406,9 @@ impl Session {
 
     fn depart(&mut self, departure: Departure) {
         match departure {
-            Departure::Admit(ip) => self.admit(ip),
+            Departure::Admit(ip) => self.admit(ip, MAX_ADMITTED_BY_HEARSAY),
             Departure::Packet(peer, packet) => {
-                self.admit(*peer.ip());
+                self.admit(*peer.ip(), MAX_ADMITTED);
                 match self.admissions.get_mut(peer.ip()) {
                     Some(Admission::Granted) => self.send(peer, packet),
                     Some(Admission::Asked(waiting)) => {
@@ -340,8 +424,8 @@ impl Session {
         }
     }
 
-    /// Asks the server to admit an address, unless it was asked.
-    fn admit(&mut self, ip: Ipv4Addr) {
+    /// Asks the server to admit an address, unless it was asked, and while it admits fewer than `most`.
+    fn admit(&mut self, ip: Ipv4Addr, most: usize) {
         let is_due = match self.admissions.get(&ip) {
             None => true,
             Some(Admission::Refused(at)) => at.elapsed() >= REFUSED_FOR,
@@ -350,9 +434,12 @@ impl Session {
         if !is_due {
             return;
         }
+        let has_room = self.admissions.len() < most || self.admissions.contains_key(&ip);
         let asked = Admission::Asked(VecDeque::new());
-        if self.admissions.insert(ip, asked).is_err() {
-            tracing::debug!("the TURN server is asked to admit no more peers");
+        if !has_room || self.admissions.insert(ip, asked).is_err() {
+            if !std::mem::replace(&mut self.is_full, true) {
+                tracing::warn!(most, "the TURN server is asked to admit no more peers");
+            }
             return;
         }
         let now = self.now();
@@ -409,7 +496,7 @@ impl Session {
         self.heard_at + SILENCE + BETWEEN_QUESTIONS * self.questions
     }
 
-    /// Asks a silent server whether it is there.
+    /// Asks a silent server whether it still has the port.
     fn ask_if_silent(&mut self) -> Result<(), Fault> {
         if Instant::now() < self.next_question() {
             return Ok(());
@@ -418,9 +505,28 @@ impl Session {
             return Err(Fault::NoAnswer);
         }
         self.questions += 1;
-        let question = Message::builder_request(BINDING, MessageWriteVec::new());
-        self.write(question.finish());
+        // Without an answer so far there is no port to ask for.
+        if let (Some(realm), Some(nonce)) = (&self.realm, &self.nonce) {
+            let question = self.question(realm, nonce).map_err(Fault::internal)?;
+            self.note_request(&question);
+            self.question = self.asked.back().copied();
+            self.write(question);
+        }
         Ok(())
+    }
+
+    /// A request to let this node keep its port. A binding request would not do: a server answers it that has forgotten the port.
+    fn question(&self, realm: &str, nonce: &str) -> Result<Vec<u8>, StunWriteError> {
+        let mut question = Message::builder_request(REFRESH, MessageWriteVec::new());
+        question.add_attribute(&Lifetime::new(LIFETIME_SECONDS))?;
+        question.add_attribute(&Username::new(&self.username)?)?;
+        question.add_attribute(&Realm::new(realm)?)?;
+        question.add_attribute(&Nonce::new(nonce)?)?;
+        let (username, password) = (self.username.clone(), self.password.clone());
+        let key = LongTermKeyCredentials::new(username, password, realm.to_owned());
+        let key = MessageIntegrityCredentials::from(key);
+        question.add_message_integrity(&key, IntegrityAlgorithm::Sha1)?;
+        Ok(question.finish())
     }
 
     fn now(&self) -> StunInstant {

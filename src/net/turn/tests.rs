@@ -1,6 +1,6 @@
 //! TURN servers of all kinds, on loopback: honest, silent and hostile ones.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 use std::net::{IpAddr, Ipv4Addr};
 use std::sync::Mutex;
 
@@ -15,8 +15,8 @@ use turn_client_proto::types::channel::ChannelData;
 use turn_client_proto::types::message::{ALLOCATE, CHANNEL_BIND, CREATE_PERMISSION, REFRESH};
 use turn_client_proto::types::stun::attribute::{ErrorCode, Nonce, Realm};
 use turn_client_proto::types::stun::message::{
-    BINDING, IntegrityAlgorithm, LongTermKeyCredentials, Message, MessageIntegrityCredentials,
-    MessageWrite, MessageWriteExt, MessageWriteVec,
+    IntegrityAlgorithm, LongTermKeyCredentials, Message, MessageIntegrityCredentials, MessageWrite,
+    MessageWriteExt, MessageWriteVec, Method,
 };
 
 use super::*;
@@ -41,7 +41,19 @@ enum Kind {
     Garbage(&'static [u8]),
     /// It admits no peer.
     AdmitsNone,
+    /// It answers twice, and forged errors come with each answer.
+    Echoes,
+    /// It has been restarted: its nonce is another one, and it knows no port.
+    Restarted,
+    /// Its nonce is another one every ten minutes, its answers take 200 ms, and it forgets what is not refreshed.
+    Strict,
 }
+
+/// How long such a server lets a nonce, a port, a peer and a channel be.
+const NONCE_LASTS: Duration = Duration::from_secs(600);
+const PORT_LASTS: Duration = Duration::from_secs(600);
+const PEER_LASTS: Duration = Duration::from_secs(300);
+const CHANNEL_LASTS: Duration = Duration::from_secs(600);
 
 /// A server on UDP, for one client.
 struct Server {
@@ -54,8 +66,10 @@ struct State {
     kind: Kind,
     /// The methods of the requests so far.
     requests: Vec<u16>,
-    admitted: BTreeSet<IpAddr>,
-    channels: BTreeMap<u16, SocketAddr>,
+    began: Instant,
+    port_until: Instant,
+    admitted: BTreeMap<IpAddr, Instant>,
+    channels: BTreeMap<u16, (SocketAddr, Instant)>,
 }
 
 impl Drop for Server {
@@ -76,10 +90,13 @@ impl Server {
         let state = Arc::new(Mutex::new(State {
             kind,
             requests: Vec::new(),
-            admitted: BTreeSet::new(),
+            began: Instant::now(),
+            port_until: Instant::now() + PORT_LASTS,
+            admitted: BTreeMap::new(),
             channels: BTreeMap::new(),
         }));
         let shared = Arc::clone(&state);
+        let socket = Arc::new(socket);
         let task = tokio::spawn(async move { serve(&socket, &relay, &shared).await });
         Self {
             address,
@@ -92,7 +109,7 @@ impl Server {
         self.state.lock().expect("no panic").kind = kind;
     }
 
-    fn count(&self, method: turn_client_proto::types::stun::message::Method) -> usize {
+    fn count(&self, method: Method) -> usize {
         let state = self.state.lock().expect("no panic");
         let requests = state.requests.iter();
         requests.filter(|seen| **seen == method.value()).count()
@@ -103,7 +120,7 @@ impl Server {
     }
 }
 
-async fn serve(socket: &UdpSocket, relay: &UdpSocket, state: &Mutex<State>) {
+async fn serve(socket: &Arc<UdpSocket>, relay: &UdpSocket, state: &Mutex<State>) {
     let (mut asked, mut came) = ([0; 4096], [0; 4096]);
     let mut client = None;
     let port = relay.local_addr().expect("bound");
@@ -113,8 +130,12 @@ async fn serve(socket: &UdpSocket, relay: &UdpSocket, state: &Mutex<State>) {
                 let Ok((len, from)) = received else { continue };
                 client = Some(from);
                 if let Ok(channel) = ChannelData::parse(&asked[..len]) {
-                    let to = state.lock().expect("no panic").channels.get(&channel.id()).copied();
-                    let to = to.expect("bound before it is used");
+                    let (to, _) = {
+                        let mut state = state.lock().expect("no panic");
+                        state.forget();
+                        let Some(to) = state.channels.get(&channel.id()).copied() else { continue };
+                        to
+                    };
                     relay.send_to(channel.data(), to).await.expect("sent");
                     continue;
                 }
@@ -123,15 +144,28 @@ async fn serve(socket: &UdpSocket, relay: &UdpSocket, state: &Mutex<State>) {
                 match answer {
                     Answer::Nothing => {}
                     Answer::Bytes(bytes) => drop(socket.send_to(&bytes, from).await),
+                    Answer::Late(bytes) => {
+                        let socket = Arc::clone(socket);
+                        tokio::spawn(async move {
+                            sleep(Duration::from_millis(200)).await;
+                            socket.send_to(&bytes, from).await
+                        });
+                    }
+                    Answer::Several(all) => {
+                        for bytes in all {
+                            drop(socket.send_to(&bytes, from).await);
+                        }
+                    }
                     Answer::Forward(to, bytes) => drop(relay.send_to(&bytes, to).await),
                 }
             }
             received = relay.recv_from(&mut came) => {
                 let (Ok((len, from)), Some(client)) = (received, client) else { continue };
                 let channel = {
-                    let state = state.lock().expect("no panic");
-                    if !state.admitted.contains(&from.ip()) { continue }
-                    state.channels.iter().find(|(_, to)| **to == from).map(|(id, _)| *id)
+                    let mut state = state.lock().expect("no panic");
+                    state.forget();
+                    if !state.admitted.contains_key(&from.ip()) { continue }
+                    state.channels.iter().find(|(_, (to, _))| *to == from).map(|(id, _)| *id)
                 };
                 let bytes = match channel {
                     Some(id) => {
@@ -164,11 +198,59 @@ fn indication(from: SocketAddr, data: &[u8]) -> Vec<u8> {
 enum Answer {
     Nothing,
     Bytes(Vec<u8>),
+    Late(Vec<u8>),
+    Several(Vec<Vec<u8>>),
     Forward(SocketAddr, Vec<u8>),
 }
 
+/// An error for nobody's request, without a key.
+fn forged(method: Method, code: u16) -> Vec<u8> {
+    let asked = Message::builder_request(method, MessageWriteVec::new()).finish();
+    let asked = Message::from_bytes(&asked).expect("just written");
+    let mut answer = Message::builder_error(&asked, MessageWriteVec::new());
+    let error = ErrorCode::builder(code).build().expect("a code");
+    answer.add_attribute(&error).expect("room");
+    answer.finish()
+}
+
 impl State {
+    /// Forgets what was not refreshed.
+    fn forget(&mut self) {
+        if self.kind == Kind::Strict {
+            let now = Instant::now();
+            self.admitted.retain(|_, until| now < *until);
+            self.channels.retain(|_, (_, until)| now < *until);
+            assert!(now < self.port_until, "the port is not refreshed");
+        }
+    }
+
+    fn nonce(&self) -> String {
+        match self.kind {
+            Kind::Strict => {
+                let age = self.began.elapsed().as_secs() / NONCE_LASTS.as_secs();
+                format!("nonce {age}")
+            }
+            Kind::Restarted => "another nonce".into(),
+            _ => "a nonce".into(),
+        }
+    }
+
     fn answer(&mut self, asked: &Message<'_>, port: SocketAddr) -> Answer {
+        self.forget();
+        match (self.answer_once(asked, port), self.kind) {
+            (Answer::Bytes(bytes), Kind::Strict) => Answer::Late(bytes),
+            (Answer::Bytes(bytes), Kind::Echoes) => {
+                let methods = [ALLOCATE, REFRESH, CREATE_PERMISSION];
+                let forged = methods
+                    .iter()
+                    .flat_map(|method| [401, 437, 486].map(|code| forged(*method, code)));
+                Answer::Several(forged.chain([bytes.clone(), bytes]).collect())
+            }
+            (answer, _) => answer,
+        }
+    }
+
+    fn answer_once(&mut self, asked: &Message<'_>, port: SocketAddr) -> Answer {
         use turn_client_proto::types::attribute::Data;
         use turn_client_proto::types::message::SEND;
         self.requests.push(asked.method().value());
@@ -183,20 +265,23 @@ impl State {
             let peer = peer.addr(asked.transaction_id());
             return Answer::Forward(peer, data.data().to_vec());
         }
-        if asked.method() == BINDING {
-            return Answer::Bytes(Message::builder_success(asked, MessageWriteVec::new()).finish());
-        }
         let credentials = LongTermKeyCredentials::new(USER.into(), PASSWORD.into(), REALM.into());
         let credentials = MessageIntegrityCredentials::from(credentials);
-        if asked.validate_integrity(&credentials).is_err() {
+        let is_signed = asked.validate_integrity(&credentials).is_ok();
+        let nonce = self.nonce();
+        let is_stale = asked
+            .attribute::<Nonce>()
+            .is_ok_and(|it| it.nonce() != nonce);
+        if !is_signed || is_stale {
             let mut answer = Message::builder_error(asked, MessageWriteVec::new());
-            let error = ErrorCode::builder(401).build().expect("a code");
+            let code = if is_signed { 438 } else { 401 };
+            let error = ErrorCode::builder(code).build().expect("a code");
             answer.add_attribute(&error).expect("room");
             answer
                 .add_attribute(&Realm::new(REALM).expect("short"))
                 .expect("room");
             answer
-                .add_attribute(&Nonce::new("a nonce").expect("short"))
+                .add_attribute(&Nonce::new(&nonce).expect("short"))
                 .expect("room");
             return Answer::Bytes(answer.finish());
         }
@@ -204,6 +289,8 @@ impl State {
         let refusal = match (self.kind, asked.method()) {
             (Kind::Refuses(code, reason), _) => Some((code, reason)),
             (Kind::AdmitsNone, CREATE_PERMISSION) => Some((403, "Forbidden IP")),
+            (Kind::Restarted, ALLOCATE) => None,
+            (Kind::Restarted, _) => Some((437, "Mismatch")),
             _ => None,
         };
         let mut answer = match refusal {
@@ -230,10 +317,14 @@ impl State {
                     .expect("room");
                 answer.add_attribute(&Lifetime::new(600)).expect("room");
             }
-            REFRESH => answer.add_attribute(&Lifetime::new(600)).expect("room"),
+            REFRESH => {
+                self.port_until = Instant::now() + PORT_LASTS;
+                answer.add_attribute(&Lifetime::new(600)).expect("room");
+            }
             CREATE_PERMISSION => {
                 let peer = asked.attribute::<XorPeerAddress>().expect("a peer");
-                self.admitted.insert(peer.addr(id).ip());
+                let until = Instant::now() + PEER_LASTS;
+                self.admitted.insert(peer.addr(id).ip(), until);
             }
             CHANNEL_BIND => {
                 let peer = asked
@@ -241,8 +332,10 @@ impl State {
                     .expect("a peer")
                     .addr(id);
                 let number = asked.attribute::<ChannelNumber>().expect("a number");
-                self.admitted.insert(peer.ip());
-                self.channels.insert(number.channel(), peer);
+                let now = Instant::now();
+                self.admitted.insert(peer.ip(), now + PEER_LASTS);
+                self.channels
+                    .insert(number.channel(), (peer, now + CHANNEL_LASTS));
             }
             _ => {}
         }
@@ -295,6 +388,10 @@ impl Client {
 
     /// The next packet that quinn would read.
     async fn arrived(&self) -> (SocketAddr, Vec<u8>) {
+        timeout(PATIENCE, self.arrives()).await.expect("in time")
+    }
+
+    async fn arrives(&self) -> (SocketAddr, Vec<u8>) {
         let read = std::future::poll_fn(|cx| {
             let mut buffer = [0; 2048];
             let mut meta = [quinn::udp::RecvMeta::default()];
@@ -305,7 +402,7 @@ impl Client {
             }
             .map(|(from, len)| (from, buffer[..len].to_vec()))
         });
-        timeout(PATIENCE, read).await.expect("in time")
+        read.await
     }
 }
 
@@ -376,6 +473,174 @@ async fn a_peer_that_was_admitted_comes_first() {
             assert_eq!(packet, (through_turn(at).expect("of IPv4"), b"hello".to_vec()));
         }
     }
+}
+
+#[tokio::test]
+async fn a_burst_goes_through_whole() {
+    // The system's buffers on the way hold about 90.
+    const BURST: u8 = 60;
+    let server = Server::start(Kind::Honest).await;
+    let mut client = Client::start(&server.line());
+    client.report().await.address.expect("a port");
+    let (peer, at) = peer().await;
+    client.send(at, b"first");
+    received(&peer).await;
+    // A machine under load may let packets grow too old, so not every burst counts.
+    for _ in 0..50 {
+        for number in 0..BURST {
+            client.send(at, &[number; 1200]);
+        }
+        let mut came = 0;
+        let mut buffer = [0; 2048];
+        let pause = Duration::from_millis(500);
+        while came < u32::from(BURST)
+            && matches!(timeout(pause, peer.recv(&mut buffer)).await, Ok(Ok(1200)))
+        {
+            came += 1;
+        }
+        if came == u32::from(BURST) {
+            return;
+        }
+    }
+    panic!("each burst lost packets");
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_port_its_peers_and_their_channels_last_for_an_hour() {
+    let server = Server::start(Kind::Strict).await;
+    let mut client = Client::start(&server.line());
+    let port = client.report().await.address.expect("a port");
+    let (peer, at) = peer().await;
+    let others = (1..=12).map(|last| SocketAddr::from(([127, 0, 1, last], 9)));
+    let others: Vec<_> = others.collect();
+    for minute in 0..60 {
+        for other in &others {
+            client.send(*other, b"to another");
+        }
+        sleep(Duration::from_secs(60)).await;
+        let expected = (through_turn(at).expect("of IPv4"), vec![minute]);
+        let (mut has_gone, mut has_come) = (false, false);
+        let mut tries = 0;
+        while !(has_gone && has_come) {
+            tries += 1;
+            assert!(tries < 100, "minute {minute}: {has_gone}, {has_come}");
+            client.send(at, &[minute]);
+            peer.send_to(&[minute], port).await.expect("sent");
+            // The paused clock goes on while packets are under way.
+            sleep(Duration::from_millis(500)).await;
+            let mut buffer = [0; 64];
+            while let Ok((len, from)) = peer.try_recv_from(&mut buffer) {
+                has_gone |= (from, &buffer[..len]) == (port, &[minute]);
+            }
+            let moment = Duration::from_millis(1);
+            while let Ok(packet) = timeout(moment, client.arrives()).await {
+                has_come |= packet == expected;
+            }
+        }
+        assert!(client.reports.try_recv().is_err(), "minute {minute}");
+    }
+    assert_eq!(server.count(ALLOCATE), 2);
+}
+
+#[tokio::test]
+async fn errors_for_other_requests_and_second_answers_mean_nothing() {
+    let server = Server::start(Kind::Echoes).await;
+    let mut client = Client::start(&server.line());
+    let port = client.report().await.address.expect("a port");
+    let (peer, at) = peer().await;
+    for number in 0..30 {
+        client.send(at, &[number; 100]);
+        assert_eq!(received(&peer).await, (vec![number; 100], port));
+    }
+    assert!(client.reports.try_recv().is_err());
+    assert_eq!(server.count(ALLOCATE), 2);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_server_that_was_restarted_is_noticed_and_asked_again() {
+    let server = Server::start(Kind::Honest).await;
+    let mut client = Client::start(&server.line());
+    assert!(client.report().await.address.is_some());
+    server.set(Kind::Restarted);
+    let began = Instant::now();
+    let report = client.reports.recv().await.expect("the task runs");
+    assert_eq!(
+        (report.code, report.address),
+        (Code::ConnectionFailed.value(), None)
+    );
+    assert!(began.elapsed() < Duration::from_secs(60));
+    server.set(Kind::Honest);
+    let report = client.reports.recv().await.expect("the task runs");
+    assert!(report.address.is_some());
+}
+
+#[tokio::test]
+async fn servers_that_are_given_up_are_reported_and_others_are_asked_at_once() {
+    let server = Server::start(Kind::Honest).await;
+    let silent = Server::start(Kind::Silent).await;
+    let mut client = Client::start(&silent.line());
+    while silent.count(ALLOCATE) == 0 {
+        sleep(Duration::from_millis(10)).await;
+    }
+    let servers = |line: String| TurnServer::parse_list(&line).expect("servers");
+    let began = Instant::now();
+    client.turn.set_servers(&servers(server.line()));
+    assert!(client.report().await.address.is_some());
+    assert!(
+        began.elapsed() < Duration::from_secs(8),
+        "before the silent one is given up"
+    );
+    for others in [servers(silent.line()), Vec::new()] {
+        client.turn.set_servers(&others);
+        let report = client.report().await;
+        assert_eq!(
+            (report.code, report.address),
+            (Code::ConnectionFailed.value(), None)
+        );
+        assert_eq!(&*report.server, format!("turn:{}", server.address));
+        assert!(report.why.ends_with("uses it no more"), "{}", report.why);
+        client.turn.set_servers(&servers(server.line()));
+        assert!(client.report().await.address.is_some());
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn each_failure_of_several_servers_is_reported_once() {
+    let full = Server::start(Kind::Refuses(508, "full")).await;
+    let closed = Server::start(Kind::Refuses(486, "closed")).await;
+    let mut client = Client::start(&format!("{}\n{}", full.line(), closed.line()));
+    let servers = [client.report().await.server, client.report().await.server];
+    assert_ne!(servers[0], servers[1]);
+    while full.count(ALLOCATE) < 8 || closed.count(ALLOCATE) < 8 {
+        sleep(Duration::from_secs(1)).await;
+    }
+    assert!(client.reports.try_recv().is_err());
+}
+
+#[tokio::test]
+async fn addresses_that_others_name_leave_room_for_those_that_are_used() {
+    let server = Server::start(Kind::Honest).await;
+    let mut client = Client::start(&server.line());
+    let port = client.report().await.address.expect("a port");
+    // Requests go out one in 50 ms; the session knows of all of them at once.
+    for number in 0..=255 {
+        client.tunnels.turn().admit(([127, 1, 0, number], 9).into());
+        if number % 32 == 0 {
+            sleep(Duration::from_millis(10)).await;
+        }
+    }
+    let (peer, at) = peer().await;
+    let sends = async {
+        loop {
+            client.send(at, b"used");
+            sleep(Duration::from_millis(100)).await;
+        }
+    };
+    tokio::select! {
+        () = sends => {}
+        (packet, from) = received(&peer) => assert_eq!((packet, from), (b"used".to_vec(), port)),
+    }
+    assert!(server.count(CREATE_PERMISSION) <= 130);
 }
 
 #[tokio::test]
@@ -526,7 +791,7 @@ async fn a_server_that_falls_silent_is_noticed_and_asked_again() {
     assert!(client.report().await.address.is_some());
     // An idle one answers that it is there.
     sleep(Duration::from_secs(60)).await;
-    assert!(server.count(BINDING) >= 3);
+    assert!(server.count(REFRESH) >= 3);
     assert!(client.reports.try_recv().is_err());
     server.set(Kind::Silent);
     let began = Instant::now();
@@ -542,6 +807,11 @@ async fn a_server_that_falls_silent_is_noticed_and_asked_again() {
     let report = client.reports.recv().await.expect("the task runs");
     assert!(report.address.is_some());
 }
+
+/// A binding request.
+const REQUEST: [u8; 20] = [
+    0, 1, 0, 0, 0x21, 0x12, 0xa4, 0x42, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12,
+];
 
 /// A server on TCP that writes these bytes to each client, again and again if `repeats`, and reads nothing else.
 async fn babbler(bytes: &'static [u8], repeats: bool) -> SocketAddr {
@@ -569,6 +839,9 @@ async fn a_stream_that_is_no_turn_ends() {
         (&[0x40, 0, 0xff, 0xff], false, Code::SerializationError),
         (b"", false, Code::ConnectionFailed),
         (endless, true, Code::Timeout),
+        // STUN without its cookie, and a request.
+        (&[0; 20], true, Code::SerializationError),
+        (&REQUEST, true, Code::SerializationError),
     ] {
         let address = babbler(bytes, repeats).await;
         let line = format!("turn:{address}?transport=tcp username=u password=p");
@@ -601,7 +874,11 @@ async fn packets_before_there_is_a_port_are_dropped_and_counted() {
     for _ in 0..100 {
         assert!(tunnels.take(&transmit));
     }
-    assert!(tunnels.stats().dropped > 3, "no queue grows without bound");
+    assert_eq!(
+        tunnels.stats().dropped,
+        3 + 300 - 128,
+        "the queue has a bound"
+    );
 }
 
 /// Messages that are almost those of a server.

@@ -8,7 +8,7 @@ use crate::core::id::{Fingerprint, PeerId};
 use crate::core::introductions::Dial;
 use crate::core::node::{Event, Input};
 use crate::core::path::{Carrier, Path};
-use crate::core::virtual_address::{VirtualId, on_the_network, virtual_id};
+use crate::core::virtual_address::{VirtualId, behind_turn, on_the_network, virtual_id};
 use crate::net::closed_ports::RefusedPacket;
 use crate::net::socket::canonical;
 use crate::net::tunnel::{CannotCarry, Via};
@@ -60,6 +60,7 @@ impl Driver {
                 peer,
                 address,
                 came,
+                through_turn: behind_turn(at).is_some(),
             });
         }
     }

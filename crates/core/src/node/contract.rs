@@ -291,6 +291,8 @@ pub enum Input {
         address: SocketAddr,
         /// Whether the peer dialled this node.
         came: bool,
+        /// Whether they pass through this node's port at a TURN server.
+        through_turn: bool,
     },
     /// The system reports that the peer's port is closed (ICMP "port unreachable"): the report comes from the present
     /// address of the peer's link. It is a hint, and no proof that the peer's process has died.

@@ -144,7 +144,7 @@ impl Node {
         let mut addresses = self.addresses_for(&theirs);
         let member = self.membership.get(peer);
         if member.is_some_and(|member| member.punching.needs_turn) {
-            self.add_turn_address(&mut addresses);
+            self.add_turn_address(&mut addresses, &theirs);
         }
         let mapped = self.mapping.address();
         let Some(member) = self.membership.get_mut(peer) else {

@@ -2,6 +2,7 @@
 
 use super::relays::{path, relayed_room};
 use super::*;
+use crate::address::is_global;
 use crate::path::{LinkPath, Path};
 
 const AT_SERVER: &str = "203.0.113.80:50001";
@@ -85,6 +86,55 @@ fn an_address_that_cannot_be_dialled_is_not_sent() {
         let sent = member.punching.sent.as_ref().expect("a list");
         let at: SocketAddr = bad.parse().expect("valid");
         assert!(!sent.contains(&at), "{bad}");
+    }
+}
+
+#[test]
+fn a_private_address_at_a_server_is_for_peers_of_the_same_network() {
+    const PRIVATE: &str = "10.9.9.9:53";
+    let mut net = room();
+    give(&mut net, "a", Some(PRIVATE));
+    net.run(ms(60_000));
+    let member = net.node("a").membership().get(&id("b")).expect("linked");
+    let sent = member.punching.sent.as_ref().expect("a list");
+    assert!(member.punching.needs_turn);
+    assert!(!sent.contains(&PRIVATE.parse().expect("valid")), "{sent:?}");
+}
+
+#[test]
+fn members_that_are_seen_at_one_server_are_in_no_common_network() {
+    let at_server = |port| SocketAddr::from(([203, 0, 113, 80], port));
+    let mut net = room();
+    let seen = RelayChange::Observed(AT_SERVER.parse().expect("valid"));
+    net.change(0, "a", seen);
+    let sees_private = |net: &Net| {
+        let mut addresses = net
+            .node("a")
+            .addresses_for(&[at_server(50_002)])
+            .into_iter();
+        addresses.any(|at| !is_global(at.ip()))
+    };
+    assert!(sees_private(&net), "an address of one network");
+    give(&mut net, "a", Some(AT_SERVER));
+    assert!(!sees_private(&net));
+    assert_ne!(net.node("a").public_address(), Some(at_server(50_001)));
+}
+
+#[test]
+fn a_link_in_place_of_another_changes_what_the_host_sees() {
+    let mut net = Net::new();
+    net.start("a");
+    net.start("b");
+    net.link("a", "b");
+    for (through_turn, shown) in [(true, LinkPath::Turn), (false, LinkPath::Direct)] {
+        let seen = Input::SeenAt {
+            peer: id("b"),
+            address: net.place("b").address,
+            came: false,
+            through_turn,
+        };
+        let _ = net.feed(&id("a"), seen);
+        assert_eq!(path(&net, "a", "b"), Some(shown));
     }
 }
 
