@@ -99,7 +99,7 @@ internal sealed class Reference
     }
 
     //: mmn_set_turn
-    private void Renewing(string credentials)                         // of the game's server, before the ones of before end
+    private void Renewing(string credentials)                         // of the game's server, before the present ones expire
     {
         room.SetTurn(new[] { "turns:turn.example.org:443 " + credentials });
         // The event TurnChanged reports the outcome.

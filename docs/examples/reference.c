@@ -115,7 +115,7 @@ void dialling(const char *typed)
 }
 
 //: mmn_set_turn
-void renewing(const char *credentials)  /* of the game's server, before the ones of before end */
+void renewing(const char *credentials)  /* of the game's server, before the present ones expire */
 {
     char servers[256];
     snprintf(servers, sizeof servers, "turns:turn.example.org:443 %s", credentials);

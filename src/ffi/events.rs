@@ -378,7 +378,8 @@ pub const MMN_EVENT_PORT_MAPPING: u32 = 43;
 ///
 /// - other (server): the server's URL as given, without the credentials.
 /// - success: 1 when this member has the port.
-/// - code: MMN_OK, MMN_CONNECTION_FAILED (the server is unreachable, or the connection to it is lost),
+/// - code: MMN_OK, MMN_CONNECTION_FAILED (the server is unreachable, the connection to it is lost, it has
+///   forgotten the port, or the list of mmn_set_turn lacks it),
 ///   MMN_TIMEOUT (no answer), MMN_NAME_NOT_RESOLVED, MMN_AUTHENTICATION_FAILED (it refuses the user name or
 ///   the password, perhaps as expired: pass others to mmn_set_turn; or its certificate is not trusted),
 ///   MMN_MAX_CONNECTIONS_REACHED (this user, or the server, has no free port), MMN_REJECTED (it refuses
