@@ -205,7 +205,7 @@ pub unsafe extern "C" fn mmn_peer_address(room: MmnRoom, peer_id: *const c_char)
 /// Replaces the TURN servers of MmnOptions.turn and their credentials, in the same form. NULL uses none
 /// from now on. A port at a server whose line is in the list again, word for word, stays; any other is given
 /// back (MMN_EVENT_TURN with MMN_CONNECTION_FAILED), and the library asks the servers of the list at once.
-/// MMN_OK says nothing about the servers, and of two calls the last list counts. Call it before the credentials
+/// MMN_OK does not mean that a server answers, and of two calls the last list counts. Call it before the credentials
 /// expire, or when MMN_EVENT_TURN reports MMN_AUTHENTICATION_FAILED. A server may let an expired member keep
 /// the port until the connection is lost, so a new list may break a path that still works: pass it while
 /// the game can wait a second.

@@ -473,7 +473,7 @@ async fn dial_any(
     while let Some(ended) = attempts.join_next().await {
         let refused = match ended {
             Ok((_, Ok(peer))) => return Ok(peer),
-            // Silence behind a TURN server says less than any other failure.
+            // Any other failure is more use to the host than silence behind a TURN server.
             Ok((false, Err(refused))) if has_failed && refused.code == Code::Timeout => continue,
             Ok((_, Err(refused))) => refused,
             Err(_) => Code::InternalError.into(), // it panicked, which is already logged

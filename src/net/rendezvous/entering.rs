@@ -178,7 +178,7 @@ impl Door {
         while let Some(ended) = dials.join_next().await {
             match ended {
                 Ok(Ok(connection)) => return Ok(connection),
-                // Silence says less than any answer.
+                // Any answer is more use to the host than silence.
                 Ok(Err(NotEntered::Dial(DialError::TimedOut))) if has_failed => {}
                 Ok(Err(error)) => failed = error,
                 Err(panicked) => failed = NotEntered::Internal(panicked.to_string()),

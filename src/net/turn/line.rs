@@ -181,9 +181,13 @@ fn source(own: Option<IpAddr>, server: SocketAddr) -> IpAddr {
 
 /// Reads until the socket fails, or until the session has ended.
 async fn read_datagrams(socket: &UdpSocket, incoming: &mpsc::Sender<Bytes>) -> io::Result<()> {
-    let mut buffer = vec![0; MAX_MESSAGE_BYTES];
+    // Windows reports a packet that is longer than the buffer as an error of the socket.
+    let mut buffer = vec![0; usize::from(u16::MAX)];
     loop {
         let len = socket.recv(&mut buffer).await?;
+        if len > MAX_MESSAGE_BYTES {
+            continue;
+        }
         let message = Bytes::copy_from_slice(&buffer[..len]);
         if incoming.send(message).await.is_err() {
             return Ok(());

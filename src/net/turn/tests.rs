@@ -203,7 +203,7 @@ enum Answer {
     Forward(SocketAddr, Vec<u8>),
 }
 
-/// An error for nobody's request, without a key.
+/// An error for a request that no client sent, without a key.
 fn forged(method: Method, code: u16) -> Vec<u8> {
     let asked = Message::builder_request(method, MessageWriteVec::new()).finish();
     let asked = Message::from_bytes(&asked).expect("just written");

@@ -106,7 +106,7 @@ fn members_that_are_seen_at_one_server_are_in_no_common_network() {
     let at_server = |port| SocketAddr::from(([203, 0, 113, 80], port));
     let mut net = room();
     let seen = RelayChange::Observed(AT_SERVER.parse().expect("valid"));
-    net.change(0, "a", seen);
+    net.change(0, &id("a"), seen);
     let sees_private = |net: &Net| {
         let mut addresses = net
             .node("a")
