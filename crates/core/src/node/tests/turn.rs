@@ -92,13 +92,20 @@ fn an_address_that_cannot_be_dialled_is_not_sent() {
 #[test]
 fn a_private_address_at_a_server_is_for_peers_of_the_same_network() {
     const PRIVATE: &str = "10.9.9.9:53";
-    let mut net = room();
-    give(&mut net, "a", Some(PRIVATE));
-    net.run(ms(60_000));
-    let member = net.node("a").membership().get(&id("b")).expect("linked");
-    let sent = member.punching.sent.as_ref().expect("a list");
-    assert!(member.punching.needs_turn);
-    assert!(!sent.contains(&PRIVATE.parse().expect("valid")), "{sent:?}");
+    let (near, far) = ("10.0.0.7:1", "198.51.100.7:1");
+    for (ours, theirs, is_sent) in [
+        (PRIVATE, near, true),
+        (PRIVATE, far, false),
+        (AT_SERVER, near, true),
+        (AT_SERVER, far, true),
+    ] {
+        let mut net = room();
+        give(&mut net, "a", Some(ours));
+        let theirs = theirs.parse().expect("valid");
+        let mut sent = Vec::new();
+        net.node("a").add_turn_address(&mut sent, &[theirs]);
+        assert_eq!(!sent.is_empty(), is_sent, "{ours} to {theirs}");
+    }
 }
 
 #[test]
