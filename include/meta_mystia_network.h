@@ -1421,8 +1421,10 @@ typedef uint64_t MmnRoom;
  *                                                   credentials.
  *                              success              1 when this member has the port.
  *                              code                 MMN_OK, MMN_CONNECTION_FAILED (the server is
- *                                                   unreachable, or the connection to it is lost),
- *                                                   MMN_TIMEOUT (no answer), MMN_NAME_NOT_RESOLVED,
+ *                                                   unreachable, the connection to it is lost, it
+ *                                                   has forgotten the port, or the list of
+ *                                                   mmn_set_turn lacks it), MMN_TIMEOUT (no
+ *                                                   answer), MMN_NAME_NOT_RESOLVED,
  *                                                   MMN_AUTHENTICATION_FAILED (it refuses the user
  *                                                   name or the password, perhaps as expired: pass
  *                                                   others to mmn_set_turn; or its certificate is
@@ -3142,8 +3144,9 @@ const char *mmn_peer_address(MmnRoom room, const char *peer_id);
 
 /**
  * Replaces the TURN servers of MmnOptions.turn and their credentials, in the same form. NULL uses none
- * from now on. A port at a server that is in the list again, with the same credentials, stays; any other
- * is given back, and the library asks the servers of the list at once. Call it before the credentials
+ * from now on. A port at a server whose line is in the list again, word for word, stays; any other is given
+ * back (MMN_EVENT_TURN with MMN_CONNECTION_FAILED), and the library asks the servers of the list at once.
+ * MMN_OK does not mean that a server answers, and of two calls the last list counts. Call it before the credentials
  * expire, or when MMN_EVENT_TURN reports MMN_AUTHENTICATION_FAILED. A server may let an expired member keep
  * the port until the connection is lost, so a new list may break a path that still works: pass it while
  * the game can wait a second.
@@ -3153,7 +3156,8 @@ const char *mmn_peer_address(MmnRoom room, const char *peer_id);
  *
  * `servers` is NULL or ends with a NUL.
  */
-int32_t mmn_set_turn(MmnRoom room, const char *servers);
+int32_t mmn_set_turn(MmnRoom room,
+                     const char *servers);
 
 /**
  * The path of the messages to and from a peer: MMN_PATH_DIRECT, MMN_PATH_THROUGH_LEADER,

@@ -1040,11 +1040,11 @@ struct TurnChanged {
   std::string_view server;
   // Whether this member has the port.
   bool success;
-  // MMN_OK, MMN_CONNECTION_FAILED (the server is unreachable, or the connection to it is lost), MMN_TIMEOUT (no answer),
-  // MMN_NAME_NOT_RESOLVED, MMN_AUTHENTICATION_FAILED (it refuses the user name or the password, perhaps as expired: pass
-  // others to set_turn(); or its certificate is not trusted), MMN_MAX_CONNECTIONS_REACHED (this user, or the server, has no
-  // free port), MMN_REJECTED (it refuses for another reason) or MMN_SERIALIZATION_ERROR (what answers there is no TURN
-  // server).
+  // MMN_OK, MMN_CONNECTION_FAILED (the server is unreachable, the connection to it is lost, it has forgotten the port, or
+  // the list of set_turn() lacks it), MMN_TIMEOUT (no answer), MMN_NAME_NOT_RESOLVED, MMN_AUTHENTICATION_FAILED (it refuses
+  // the user name or the password, perhaps as expired: pass others to set_turn(); or its certificate is not trusted),
+  // MMN_MAX_CONNECTIONS_REACHED (this user, or the server, has no free port), MMN_REJECTED (it refuses for another reason)
+  // or MMN_SERIALIZATION_ERROR (what answers there is no TURN server).
   std::int32_t code;
   // UTF-8. With success, the address at which the server receives for this member; else a sentence, with the server's own
   // code and words where it gave some.

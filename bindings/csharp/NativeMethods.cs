@@ -203,7 +203,7 @@ namespace MetaMystia.Network
         [DllImport(Library, CallingConvention = CallingConvention.Cdecl)]
         public static extern IntPtr mmn_peer_address(ulong room, byte[] peerId);
 
-        /// <summary>Replaces the TURN servers of NetworkOptions.turn and their credentials, in the same form. NULL uses none from now on. A port at a server that is in the list again, with the same credentials, stays; any other is given back, and the library asks the servers of the list at once. Call it before the credentials expire, or when MMN_EVENT_TURN reports MMN_AUTHENTICATION_FAILED. A server may let an expired member keep the port until the connection is lost, so a new list may break a path that still works: pass it while the game can wait a second.</summary>
+        /// <summary>Replaces the TURN servers of NetworkOptions.turn and their credentials, in the same form. NULL uses none from now on. A port at a server whose line is in the list again, word for word, stays; any other is given back (MMN_EVENT_TURN with MMN_CONNECTION_FAILED), and the library asks the servers of the list at once. MMN_OK does not mean that a server answers, and of two calls the last list counts. Call it before the credentials expire, or when MMN_EVENT_TURN reports MMN_AUTHENTICATION_FAILED. A server may let an expired member keep the port until the connection is lost, so a new list may break a path that still works: pass it while the game can wait a second.</summary>
         [DllImport(Library, CallingConvention = CallingConvention.Cdecl)]
         public static extern int mmn_set_turn(ulong room, byte[] servers);
 

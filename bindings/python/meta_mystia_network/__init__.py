@@ -2104,11 +2104,11 @@ class TurnChanged(Event):
     success: bool
     """Whether this member has the port."""
     code: Code
-    """Code.OK, Code.CONNECTION_FAILED (the server is unreachable, or the connection to it is lost), Code.TIMEOUT (no
-    answer), Code.NAME_NOT_RESOLVED, Code.AUTHENTICATION_FAILED (it refuses the user name or the password, perhaps as
-    expired: pass others to set_turn(); or its certificate is not trusted), Code.MAX_CONNECTIONS_REACHED (this user, or the
-    server, has no free port), Code.REJECTED (it refuses for another reason) or Code.SERIALIZATION_ERROR (what answers there
-    is no TURN server)."""
+    """Code.OK, Code.CONNECTION_FAILED (the server is unreachable, the connection to it is lost, it has forgotten the port,
+    or the list of set_turn() lacks it), Code.TIMEOUT (no answer), Code.NAME_NOT_RESOLVED, Code.AUTHENTICATION_FAILED (it
+    refuses the user name or the password, perhaps as expired: pass others to set_turn(); or its certificate is not trusted),
+    Code.MAX_CONNECTIONS_REACHED (this user, or the server, has no free port), Code.REJECTED (it refuses for another reason)
+    or Code.SERIALIZATION_ERROR (what answers there is no TURN server)."""
     data: bytes
     """UTF-8. With success, the address at which the server receives for this member; else a sentence, with the server's own
     code and words where it gave some."""

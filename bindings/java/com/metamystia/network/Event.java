@@ -678,11 +678,12 @@ public sealed interface Event {
      *
      * @param server The server's URL as given, without the credentials.
      * @param success Whether this member has the port.
-     * @param code NativeMethods.OK, NativeMethods.CONNECTION_FAILED (the server is unreachable, or the connection to it is
-     * lost), NativeMethods.TIMEOUT (no answer), NativeMethods.NAME_NOT_RESOLVED, NativeMethods.AUTHENTICATION_FAILED (it
-     * refuses the user name or the password, perhaps as expired: pass others to mmn_set_turn; or its certificate is not
-     * trusted), NativeMethods.MAX_CONNECTIONS_REACHED (this user, or the server, has no free port), NativeMethods.REJECTED
-     * (it refuses for another reason) or NativeMethods.SERIALIZATION_ERROR (what answers there is no TURN server).
+     * @param code NativeMethods.OK, NativeMethods.CONNECTION_FAILED (the server is unreachable, the connection to it is
+     * lost, it has forgotten the port, or the list of mmn_set_turn lacks it), NativeMethods.TIMEOUT (no answer),
+     * NativeMethods.NAME_NOT_RESOLVED, NativeMethods.AUTHENTICATION_FAILED (it refuses the user name or the password,
+     * perhaps as expired: pass others to mmn_set_turn; or its certificate is not trusted),
+     * NativeMethods.MAX_CONNECTIONS_REACHED (this user, or the server, has no free port), NativeMethods.REJECTED (it refuses
+     * for another reason) or NativeMethods.SERIALIZATION_ERROR (what answers there is no TURN server).
      * @param data UTF-8. With success, the address at which the server receives for this member; else a sentence, with the
      * server's own code and words where it gave some.
      */
