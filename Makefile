@@ -68,7 +68,7 @@ check: ## a first answer: formatting, lints, the core, the library, rooms over l
 	@scripts/check.sh
 
 test: ## what CI runs: every outcome, with generous time limits
-	@scripts/install-tools.sh coreclr chromium protoc etcd etcdctl openssl cmake pkg-config python-packages nft conntrack miniupnpd luajit node java
+	@scripts/install-tools.sh coreclr chromium protoc etcd etcdctl openssl cmake pkg-config python-packages nft conntrack miniupnpd turnserver luajit node java
 	@scripts/test.sh
 
 test-rooms: ## the library, and rooms over loopback: what also runs on Windows and macOS
@@ -121,13 +121,13 @@ sim-long: ## the same from a random seed on, for half an hour (MMN_SIM_SECONDS=1
 	MMN_SIM_SECONDS=$${MMN_SIM_SECONDS:-1800} cargo test --release -p room_simulator simulations -- --nocapture
 
 lab: build ## rooms over lines with delay, loss and limits, and across NATs, between network namespaces; needs root (docs/lab.md; LAB="names of tests")
-	@scripts/install-tools.sh --only nft conntrack miniupnpd
+	@scripts/install-tools.sh --only nft conntrack miniupnpd turnserver
 	cargo build --release -p network_lab
 	cargo build --release -p mmn_relay
 	@tests/lab/run.py $(LAB)
 
 lab-long: build ## the same, every disturbance 20 times, half an hour of loss (LAB_TIMES=20, LAB_MINUTES=30)
-	@scripts/install-tools.sh --only nft conntrack miniupnpd
+	@scripts/install-tools.sh --only nft conntrack miniupnpd turnserver
 	cargo build --release -p network_lab
 	cargo build --release -p mmn_relay
 	@tests/lab/run.py --long $(LAB)

@@ -49,7 +49,7 @@
  * The ABI version of this header. It rises when functions, codes or fields are added; nothing
  * is ever removed or changed. Library 0.2.0 began at 100.
  */
-#define MMN_ABI_VERSION 106
+#define MMN_ABI_VERSION 107
 
 /**
  * Success.
@@ -523,6 +523,11 @@
 #define MMN_MAX_RELAYS 2
 
 /**
+ * Most lines in MmnOptions.turn.
+ */
+#define MMN_MAX_TURN_SERVERS 4
+
+/**
  * Most addresses in MmnSeededOptions.seeds.
  */
 #define MMN_MAX_SEEDS 32
@@ -799,6 +804,15 @@
  * events wait for a host that takes no events; beyond that it receives the newest.
  */
 #define MMN_EVENT_PORT_MAPPING 43
+
+/**
+ * MmnEvent.kind: a TURN server of MmnOptions.turn or mmn_set_turn has given this member a port, or gives
+ * none, or the port is lost. While this member has none, the library goes on trying, each server in turn;
+ * links that do not go through the port stay. It reports a failure once, until the reason changes or it
+ * succeeds. Up to 64 of these events wait for a host that takes no events; beyond that it receives the
+ * newest of each server.
+ */
+#define MMN_EVENT_TURN 44
 
 /**
  * MMN_EVENT_DISCOVERY_REFUSED: the member was found in the local network.
@@ -1142,6 +1156,13 @@
 #define MMN_PATH_THROUGH_RELAY 3
 
 /**
+ * mmn_peer_path, MmnPeerStats.path, MMN_EVENT_PATH_CHANGED: through this member's port at a TURN server
+ * of MmnOptions.turn, encrypted from end to end. The other member sees a direct path. mmn_peer_carrier is
+ * NULL.
+ */
+#define MMN_PATH_THROUGH_TURN 4
+
+/**
  * A room of this process: a number that is never 0 for an open room, below 2^53. A closed room's
  * number is not used again, so calls with it are MMN_NOT_INITIALIZED, as are calls with any other
  * number that names no open room of this process. In a forked child no number of the parent names
@@ -1396,6 +1417,26 @@ typedef uint64_t MmnRoom;
  *                              data                 UTF-8. With success, the address, as
  *                                                   mmn_public_address returns it; else a sentence
  *                                                   for the player, with a remedy.
+ * MMN_EVENT_TURN               other (server)       the server's URL as given, without the
+ *                                                   credentials.
+ *                              success              1 when this member has the port.
+ *                              code                 MMN_OK, MMN_CONNECTION_FAILED (the server is
+ *                                                   unreachable, the connection to it is lost, it
+ *                                                   has forgotten the port, or the list of
+ *                                                   mmn_set_turn lacks it), MMN_TIMEOUT (no
+ *                                                   answer), MMN_NAME_NOT_RESOLVED,
+ *                                                   MMN_AUTHENTICATION_FAILED (it refuses the user
+ *                                                   name or the password, perhaps as expired: pass
+ *                                                   others to mmn_set_turn; or its certificate is
+ *                                                   not trusted), MMN_MAX_CONNECTIONS_REACHED (this
+ *                                                   user, or the server, has no free port),
+ *                                                   MMN_REJECTED (it refuses for another reason) or
+ *                                                   MMN_SERIALIZATION_ERROR (what answers there is
+ *                                                   no TURN server).
+ *                              data                 UTF-8. With success, the address at which the
+ *                                                   server receives for this member; else a
+ *                                                   sentence, with the server's own code and words
+ *                                                   where it gave some.
  */
 
 /**
@@ -2178,6 +2219,26 @@ typedef struct MmnOptions {
    * 0.
    */
   uint32_t reserved;
+  /**
+   * TURN servers (RFC 8656), for members whose network lets no UDP out: 1 to MMN_MAX_TURN_SERVERS, one
+   * per line, tried in this order until one gives a port. A line is the URL of a server,
+   * `turn:host:port` (UDP), `turn:host:port?transport=tcp` or `turns:host:port` (TLS over TCP; 443 passes
+   * most networks); without the port it is 3478, or 5349 of `turns:`. Behind it follow, after
+   * spaces, `username=` and `password=`, at most 508 bytes each: those of the server's long-term
+   * credentials, which the game's server makes for a limited time. `turns:` verifies the server's
+   * certificate with the certificates that the system trusts, or, with `key=` and the SHA-256 of the
+   * certificate's public key (SubjectPublicKeyInfo, DER; 64 hexadecimal digits), accepts only a
+   * certificate with that key. Spaces around a line and empty lines are ignored.
+   *
+   * This member holds a port at the server while the room is open. Relays and addresses that do not
+   * answer within a second are dialled from there, too, and the other members learn the port's address
+   * if no other path to this member works. The server sees the addresses of both ends, and encrypted
+   * packets. MMN_EVENT_TURN reports its state, mmn_peer_path a path through it, and mmn_set_turn
+   * replaces the servers, as before their credentials expire. IPv4 between the server and the others.
+   * With MMN_PATHS_RELAYED it serves to reach the relays alone. Excluded by MMN_STRATEGY_ETCD. Members
+   * may have different ones, or none. NULL contacts none [NULL].
+   */
+  const char *turn;
 } MmnOptions;
 
 /**
@@ -2511,8 +2572,8 @@ typedef struct MmnPeerStats {
   uint32_t reconnects;
   /**
    * Path of the messages to the peer, as mmn_peer_path returns it: MMN_PATH_DIRECT,
-   * MMN_PATH_THROUGH_LEADER, MMN_PATH_THROUGH_MEMBER or MMN_PATH_THROUGH_RELAY. MMN_PATH_DIRECT
-   * while the link is lost.
+   * MMN_PATH_THROUGH_LEADER, MMN_PATH_THROUGH_MEMBER, MMN_PATH_THROUGH_RELAY or
+   * MMN_PATH_THROUGH_TURN. MMN_PATH_DIRECT while the link is lost.
    */
   uint32_t path;
   /**
@@ -3082,8 +3143,26 @@ const char *mmn_members(MmnRoom room);
 const char *mmn_peer_address(MmnRoom room, const char *peer_id);
 
 /**
+ * Replaces the TURN servers of MmnOptions.turn and their credentials, in the same form. NULL uses none
+ * from now on. A port at a server whose line is in the list again, word for word, stays; any other is given
+ * back (MMN_EVENT_TURN with MMN_CONNECTION_FAILED), and the library asks the servers of the list at once.
+ * MMN_OK does not mean that a server answers, and of two calls the last list counts. Call it before the credentials
+ * expire, or when MMN_EVENT_TURN reports MMN_AUTHENTICATION_FAILED. A server may let an expired member keep
+ * the port until the connection is lost, so a new list may break a path that still works: pass it while
+ * the game can wait a second.
+ *
+ * Returns MMN_OK, MMN_INVALID_ARGUMENT, MMN_NOT_INITIALIZED or MMN_NOT_SUPPORTED (MMN_STRATEGY_ETCD). On
+ * failure nothing has changed.
+ *
+ * `servers` is NULL or ends with a NUL.
+ */
+int32_t mmn_set_turn(MmnRoom room,
+                     const char *servers);
+
+/**
  * The path of the messages to and from a peer: MMN_PATH_DIRECT, MMN_PATH_THROUGH_LEADER,
- * MMN_PATH_THROUGH_MEMBER or MMN_PATH_THROUGH_RELAY. MMN_EVENT_PATH_CHANGED reports each change.
+ * MMN_PATH_THROUGH_MEMBER, MMN_PATH_THROUGH_RELAY or MMN_PATH_THROUGH_TURN. MMN_EVENT_PATH_CHANGED
+ * reports each change.
  * MmnPeerStats.path has the same number. mmn_peer_carrier names the member between the two.
  *
  * Returns that, or MMN_INVALID_ARGUMENT (`peer_id` is not an id), MMN_NOT_INITIALIZED or
@@ -4137,6 +4216,7 @@ int32_t mmn_set_log(int32_t level, MmnLogCallback callback, void *user_data, Mmn
   X(const char *, mmn_peers, (uint64_t room)) \
   X(const char *, mmn_members, (uint64_t room)) \
   X(const char *, mmn_peer_address, (uint64_t room, const char *peer_id)) \
+  X(int32_t, mmn_set_turn, (uint64_t room, const char *servers)) \
   X(int32_t, mmn_peer_path, (uint64_t room, const char *peer_id)) \
   X(const char *, mmn_peer_carrier, (uint64_t room, const char *peer_id)) \
   X(uint32_t, mmn_peer_index, (uint64_t room, const char *peer_id)) \

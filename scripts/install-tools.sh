@@ -1,8 +1,8 @@
 #!/bin/sh
 # Installs the tools of the demo and the tests beside Rust (as root, with apt), or names the missing ones and how to
 # install them. Prints nothing and takes milliseconds when none is missing. Arguments name further tools: coreclr,
-# chromium, valgrind, protoc, etcd, etcdctl, openssl, cmake, pkg-config, mingw, python-packages, nft, conntrack, miniupnpd, site,
-# luajit, node, java; for
+# chromium, valgrind, protoc, etcd, etcdctl, openssl, cmake, pkg-config, mingw, python-packages, nft, conntrack, miniupnpd,
+# turnserver, site, luajit, node, java; for
 # `make dist` and its tests also lld-link, rust-src, zig, cargo-about, wine, windows-coreclr, arm64, buildah. With `--only` first,
 # it checks only the named ones.
 set -eu
@@ -68,6 +68,8 @@ look() {
             nft) has nft || lacks nft nftables ;;
             # A router's program, which is started in namespaces alone. The package starts none by itself.
             miniupnpd) has miniupnpd || lacks miniupnpd miniupnpd-nftables ;;
+            # A TURN server, which is started in namespaces alone. The package starts none by itself.
+            turnserver) has turnserver || lacks turnserver coturn ;;
             lld-link) has lld-link || lacks lld-link lld ;;
             # A compiler and the source of its standard library, for platforms without a rustup target.
             rust-src) [ -d /usr/lib/rustlib/src/rust/library ] && [ -x /usr/bin/cargo ] || lacks rust-src "$rust_src" ;;
@@ -257,6 +259,7 @@ for tool in $missing; do
         mingw) line=$mingw ;;
         nft) line=nftables ;;
         miniupnpd) line=miniupnpd-nftables ;;
+        turnserver) line=coturn ;;
         lld-link) line=lld ;;
         rust-src) line="$rust_src (or, for every platform: rustup target add TRIPLE)" ;;
         wine) line=wine64 ;;

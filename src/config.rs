@@ -3,6 +3,7 @@
 mod error;
 mod relays;
 mod strategies;
+mod turn;
 
 use std::fmt;
 use std::net::IpAddr;
@@ -25,6 +26,7 @@ pub use strategies::{
     ETCD_TTL_SECONDS, Etcd, EtcdIdentity, EtcdLogin, EtcdSettings, MAX_ETCD_ADDRESS_BYTES,
     MAX_ETCD_ENDPOINTS, MAX_ETCD_PREFIX_BYTES, MAX_SEEDS,
 };
+pub use turn::{MAX_TURN_SERVERS, TurnError, TurnLineFault, TurnServer, TurnTransport};
 
 /// Default limit of a queue in bytes, per peer and for the host.
 pub const DEFAULT_QUEUE_BYTES: usize = 4 * 1024 * 1024;
@@ -155,6 +157,8 @@ pub struct Config {
     pub paths: Paths,
     /// Whether this member asks its router for a port that leads to it.
     pub port_mapping: bool,
+    /// TURN servers, in order of preference, at most [`MAX_TURN_SERVERS`].
+    pub turn: Vec<TurnServer>,
     /// The limits of the room's state, equal for all members; `None` is a room without one.
     pub state: Option<StateOptions>,
 }
@@ -275,6 +279,7 @@ impl Config {
             relays: Vec::new(),
             paths: Paths::default(),
             port_mapping: false,
+            turn: Vec::new(),
             state: None,
         }
     }
@@ -368,6 +373,7 @@ impl Config {
         }
         self.check_entry()?;
         self.check_relays()?;
+        self.check_turn()?;
         self.check_state()?;
         let carried = self.carry_bytes_per_second;
         if (1..MIN_CARRY_BYTES_PER_SECOND).contains(&carried) {

@@ -12,6 +12,7 @@ mod relays;
 mod room_state;
 mod state;
 mod transfers;
+mod turns;
 
 use std::ffi::CStr;
 use std::fmt;
@@ -37,6 +38,7 @@ pub use relays::relay_sentence;
 pub use room_state::{NoStateError, SnapshotError, SubmitError};
 pub use state::{ChangedMember, StateError};
 pub use transfers::DataTransferError;
+pub use turns::SetTurnError;
 
 /// A doc comment, which begins with a blank, as a C string.
 const fn sentence(doc: &'static str) -> &'static CStr {

@@ -74,6 +74,15 @@ impl Verbosity {
         }
     }
 
+    /// The verbosity for libraries whose warnings name addresses of members. Logs of players are passed on, and these are their homes.
+    fn of_namers_of_addresses(self) -> Self {
+        match self {
+            Self::Trace | Self::Debug => self.of_others(),
+            Self::Info | Self::Warn | Self::Error => Self::Error,
+            Self::Off => Self::Off,
+        }
+    }
+
     fn filter(self) -> LevelFilter {
         match self {
             Self::Off => LevelFilter::OFF,
@@ -88,14 +97,26 @@ impl Verbosity {
     /// Whether a record with that description is shown.
     fn shows(self, metadata: &Metadata<'_>) -> bool {
         let target = metadata.target();
-        let ours = OURS.iter().any(|name| target.starts_with(name));
-        let limit = if ours { self } else { self.of_others() };
+        let is_of = |names: &[&str]| names.iter().any(|name| target.starts_with(name));
+        let limit = match () {
+            () if is_of(&OURS) => self,
+            () if is_of(&NAMERS_OF_ADDRESSES) => self.of_namers_of_addresses(),
+            () => self.of_others(),
+        };
         Self::of(*metadata.level()) <= limit
     }
 }
 
 /// The crates whose records are the library's own.
 const OURS: [&str; 2] = [env!("CARGO_CRATE_NAME"), crate::core::LOG_TARGET];
+
+/// The crates of the TURN client.
+const NAMERS_OF_ADDRESSES: [&str; 4] = [
+    "turn_client_proto",
+    "turn_types",
+    "stun_proto",
+    "stun_types",
+];
 
 /// The switch of a log, as the threads that make records see it.
 struct Switch(AtomicU8);
@@ -445,6 +466,18 @@ mod tests {
         });
         register(Some((verbosity, handler)));
         receiver
+    }
+
+    #[test]
+    fn warnings_that_name_members_addresses_are_for_developers() {
+        for (verbosity, own, others) in [
+            (Verbosity::Warn, Verbosity::Error, Verbosity::Warn),
+            (Verbosity::Info, Verbosity::Error, Verbosity::Warn),
+            (Verbosity::Debug, Verbosity::Info, Verbosity::Info),
+        ] {
+            assert_eq!(verbosity.of_namers_of_addresses(), own);
+            assert_eq!(verbosity.of_others(), others);
+        }
     }
 
     #[test]

@@ -1029,6 +1029,34 @@ struct PortMappingChanged {
         data(reinterpret_cast<const char*>(event.data), static_cast<std::size_t>(event.length)) {}
 };
 
+// A TURN server of MmnOptions.turn or set_turn() has given this member a port, or gives none, or the port is lost. While
+// this member has none, the library goes on trying, each server in turn; links that do not go through the port stay. It
+// reports a failure once, until the reason changes or it succeeds. Up to 64 of these events wait for a host that takes no
+// events; beyond that it receives the newest of each server.
+struct TurnChanged {
+  static constexpr std::uint32_t kind = MMN_EVENT_TURN;
+
+  // The server's URL as given, without the credentials.
+  std::string_view server;
+  // Whether this member has the port.
+  bool success;
+  // MMN_OK, MMN_CONNECTION_FAILED (the server is unreachable, the connection to it is lost, it has forgotten the port, or
+  // the list of set_turn() lacks it), MMN_TIMEOUT (no answer), MMN_NAME_NOT_RESOLVED, MMN_AUTHENTICATION_FAILED (it refuses
+  // the user name or the password, perhaps as expired: pass others to set_turn(); or its certificate is not trusted),
+  // MMN_MAX_CONNECTIONS_REACHED (this user, or the server, has no free port), MMN_REJECTED (it refuses for another reason)
+  // or MMN_SERIALIZATION_ERROR (what answers there is no TURN server).
+  std::int32_t code;
+  // UTF-8. With success, the address at which the server receives for this member; else a sentence, with the server's own
+  // code and words where it gave some.
+  std::string_view data;
+
+  explicit TurnChanged(const MmnEvent& event)
+      : server(event.other),
+        success(event.success != 0),
+        code(event.code),
+        data(reinterpret_cast<const char*>(event.data), static_cast<std::size_t>(event.length)) {}
+};
+
 namespace detail {
 
 template <typename Visitor>
@@ -1074,6 +1102,7 @@ void visit_event(const MmnEvent& event, Visitor&& visitor) {
     case MMN_EVENT_TRANSFER_RESULT: visitor(TransferResult(event)); break;
     case MMN_EVENT_TRANSFER_PART: visitor(TransferPart(event)); break;
     case MMN_EVENT_PORT_MAPPING: visitor(PortMappingChanged(event)); break;
+    case MMN_EVENT_TURN: visitor(TurnChanged(event)); break;
     default: break;
   }
 }
@@ -1371,6 +1400,8 @@ struct Options {
   // The relays where the members of the room meet, one per line, as MmnOptions.relays has them; "" is none. The session id is
   // then a code of generate_room_code(), however the player writes it.
   std::string relays;
+  // TURN servers with their credentials, one per line, as MmnOptions.turn has them; "" is none.
+  std::string turn;
   std::string identity_key;  // an Ed25519 private key in PKCS#8, which keeps this member's identity; "" makes a new one
   std::optional<Seeded> seeded;  // with MMN_STRATEGY_SEEDED
   std::optional<Etcd> etcd;      // with MMN_STRATEGY_ETCD
@@ -2136,6 +2167,7 @@ class Room {
     settings.quorum_roster = given(options.quorum_roster);
     settings.trace_path = given(options.trace_path);
     settings.relays = given(options.relays);
+    settings.turn = given(options.turn);
     MmnSeededOptions seeded = {};
     settings.seeded = nullptr;
     if (options.seeded) {
@@ -2299,6 +2331,10 @@ class Room {
 
   // Dials "ip:port", "[v6]:port" or "name:port"; on_connection receives the outcome.
   void connect(const std::string& address) { check(api().mmn_connect(number(), text(address))); }
+  // Replaces the TURN servers and their credentials, as Options::turn has them; "" uses none from now on.
+  void set_turn(const std::string& servers) {
+    check(api().mmn_set_turn(number(), servers.empty() ? nullptr : text(servers)));
+  }
   // Ends the link with a member, with a reason for its host. Data: at most 3072 bytes.
   void disconnect(const std::string& peer, std::int32_t code = 0, std::string_view data = {}) {
     check(api().mmn_disconnect(number(), text(peer), code, bytes(data), length(data)));

@@ -52,6 +52,7 @@ namespace MetaMystia.Network
         private Action<PathChanged> pathChanged;
         private Action<RelayChanged> relayChanged;
         private Action<PortMappingChanged> portMappingChanged;
+        private Action<TurnChanged> turnChanged;
         private Action<RoomEvent> happened, changed;
 
         // For the other classes of the binding: unlike a first subscription above, they have no first events.
@@ -247,6 +248,20 @@ namespace MetaMystia.Network
                 Want(0);
             }
             remove { Subtract(ref portMappingChanged, value); }
+        }
+
+        /// <summary>
+        /// A TURN server has given this member a port, or gives none (<see cref="RoomOptions.Turn"/>). Subscribe as for
+        /// <see cref="RelayChanged"/>.
+        /// </summary>
+        public event Action<TurnChanged> TurnChanged
+        {
+            add
+            {
+                Combine(ref turnChanged, value);
+                Want(0);
+            }
+            remove { Subtract(ref turnChanged, value); }
         }
 
         // The handler presents the state to new kinds before its next event. If it has run before, the library may have no next event:
@@ -460,6 +475,10 @@ namespace MetaMystia.Network
             else if (e is PortMappingChanged mapping)
             {
                 Raise(portMappingChanged, mapping);
+            }
+            else if (e is TurnChanged turn)
+            {
+                Raise(turnChanged, turn);
             }
             else if (e is TransferResult transfer)
             {

@@ -19,7 +19,7 @@ namespace MetaMystia.Network
         public const string Library = "meta_mystia_network";
 
         /// <summary>The ABI version of this header. It rises when functions, codes or fields are added; nothing is ever removed or changed. Library 0.2.0 began at 100.</summary>
-        public const uint AbiVersion = 106;
+        public const uint AbiVersion = 107;
 
         /// <summary>Longest peer id, in bytes of UTF-8 without the NUL.</summary>
         public const int MaxPeerIdBytes = 64;
@@ -59,6 +59,9 @@ namespace MetaMystia.Network
 
         /// <summary>Most lines in NetworkOptions.relays.</summary>
         public const uint MaxRelays = 2;
+
+        /// <summary>Most lines in NetworkOptions.turn.</summary>
+        public const uint MaxTurnServers = 4;
 
         /// <summary>Most addresses in SeededOptions.seeds.</summary>
         public const uint MaxSeeds = 32;
@@ -200,7 +203,11 @@ namespace MetaMystia.Network
         [DllImport(Library, CallingConvention = CallingConvention.Cdecl)]
         public static extern IntPtr mmn_peer_address(ulong room, byte[] peerId);
 
-        /// <summary>The path of the messages to and from a peer: MMN_PATH_DIRECT, MMN_PATH_THROUGH_LEADER, MMN_PATH_THROUGH_MEMBER or MMN_PATH_THROUGH_RELAY. MMN_EVENT_PATH_CHANGED reports each change. PeerStats.path has the same number. mmn_peer_carrier names the member between the two.</summary>
+        /// <summary>Replaces the TURN servers of NetworkOptions.turn and their credentials, in the same form. NULL uses none from now on. A port at a server whose line is in the list again, word for word, stays; any other is given back (MMN_EVENT_TURN with MMN_CONNECTION_FAILED), and the library asks the servers of the list at once. MMN_OK does not mean that a server answers, and of two calls the last list counts. Call it before the credentials expire, or when MMN_EVENT_TURN reports MMN_AUTHENTICATION_FAILED. A server may let an expired member keep the port until the connection is lost, so a new list may break a path that still works: pass it while the game can wait a second.</summary>
+        [DllImport(Library, CallingConvention = CallingConvention.Cdecl)]
+        public static extern int mmn_set_turn(ulong room, byte[] servers);
+
+        /// <summary>The path of the messages to and from a peer: MMN_PATH_DIRECT, MMN_PATH_THROUGH_LEADER, MMN_PATH_THROUGH_MEMBER, MMN_PATH_THROUGH_RELAY or MMN_PATH_THROUGH_TURN. MMN_EVENT_PATH_CHANGED reports each change. PeerStats.path has the same number. mmn_peer_carrier names the member between the two.</summary>
         [DllImport(Library, CallingConvention = CallingConvention.Cdecl)]
         public static extern int mmn_peer_path(ulong room, byte[] peerId);
 
@@ -916,6 +923,8 @@ namespace MetaMystia.Network
         public PortMapping PortMapping;
         /// <summary>0.</summary>
         public uint Reserved;
+        /// <summary>TURN servers (RFC 8656), for members whose network lets no UDP out: 1 to MMN_MAX_TURN_SERVERS, one per line, tried in this order until one gives a port. A line is the URL of a server, <c>turn:host:port</c> (UDP), <c>turn:host:port?transport=tcp</c> or <c>turns:host:port</c> (TLS over TCP; 443 passes most networks); without the port it is 3478, or 5349 of <c>turns:</c>. Behind it follow, after spaces, <c>username=</c> and <c>password=</c>, at most 508 bytes each: those of the server's long-term credentials, which the game's server makes for a limited time. <c>turns:</c> verifies the server's certificate with the certificates that the system trusts, or, with <c>key=</c> and the SHA-256 of the certificate's public key (SubjectPublicKeyInfo, DER; 64 hexadecimal digits), accepts only a certificate with that key. Spaces around a line and empty lines are ignored.</summary>
+        public IntPtr Turn;
     }
 
     /// <summary>The card of a room, for mmn_show_card. Set what you do not use to 0 or NULL. Later versions only append fields.</summary>
@@ -1198,7 +1207,7 @@ namespace MetaMystia.Network
         public uint PathMtu;
         /// <summary>Number of times that the link was lost and came back.</summary>
         public uint Reconnects;
-        /// <summary>Path of the messages to the peer, as mmn_peer_path returns it: MMN_PATH_DIRECT, MMN_PATH_THROUGH_LEADER, MMN_PATH_THROUGH_MEMBER or MMN_PATH_THROUGH_RELAY. MMN_PATH_DIRECT while the link is lost.</summary>
+        /// <summary>Path of the messages to the peer, as mmn_peer_path returns it: MMN_PATH_DIRECT, MMN_PATH_THROUGH_LEADER, MMN_PATH_THROUGH_MEMBER, MMN_PATH_THROUGH_RELAY or MMN_PATH_THROUGH_TURN. MMN_PATH_DIRECT while the link is lost.</summary>
         public LinkPath Path;
         /// <summary>0.</summary>
         public uint Reserved;
@@ -1359,6 +1368,8 @@ namespace MetaMystia.Network
         TransferPart = 42,
         /// <summary>NetworkEvent.kind: the state of the port that NetworkOptions.port_mapping asks the router for. The library goes on asking after a failure, and reports it once, until the reason changes. Up to 64 of these events wait for a host that takes no events; beyond that it receives the newest.</summary>
         PortMapping = 43,
+        /// <summary>NetworkEvent.kind: a TURN server of NetworkOptions.turn or mmn_set_turn has given this member a port, or gives none, or the port is lost. While this member has none, the library goes on trying, each server in turn; links that do not go through the port stay. It reports a failure once, until the reason changes or it succeeds. Up to 64 of these events wait for a host that takes no events; beyond that it receives the newest of each server.</summary>
+        Turn = 44,
     }
 
     /// <summary>The reason for which a member is gone. New numbers come from newer libraries.</summary>
@@ -1519,6 +1530,8 @@ namespace MetaMystia.Network
         ThroughMember = 2,
         /// <summary>mmn_peer_path, PeerStats.path, MMN_EVENT_PATH_CHANGED: over a relay, encrypted from end to end. A relay is no member: mmn_peer_carrier is NULL.</summary>
         ThroughRelay = 3,
+        /// <summary>mmn_peer_path, PeerStats.path, MMN_EVENT_PATH_CHANGED: through this member's port at a TURN server of NetworkOptions.turn, encrypted from end to end. The other member sees a direct path. mmn_peer_carrier is NULL.</summary>
+        ThroughTurn = 4,
     }
 
     /// <summary>The delivery of a message. New numbers come from newer libraries.</summary>

@@ -78,6 +78,12 @@ namespace MetaMystia.Network
         public IEnumerable<string> QuorumRoster;
         /// <summary>The relays where the members of the room meet, one or two, each as <c>host:port [key=FINGERPRINT] [token=TOKEN]</c>; null is none. The session id is then a code of <see cref="Room.CreateCode"/>, however the player writes it. One text with a relay a line also works: <c>new[] { text }</c>.</summary>
         public IEnumerable<string> Relays;
+
+        /// <summary>
+        /// TURN servers for members whose network lets no UDP out, in order of preference: each <c>turns:host:443 username=NAME
+        /// password=PASSWORD</c>, as <c>MmnOptions.turn</c> describes. Null contacts none.
+        /// </summary>
+        public IEnumerable<string> Turn;
         /// <summary>The settings of <see cref="MetaMystia.Network.ElectionStrategy.Seeded"/>; null with any other strategy.</summary>
         public SeededOptions? Seeded;
         /// <summary>With <see cref="Seeded"/>: the addresses of the seeds, as <see cref="Room.Connect"/> takes them.</summary>
@@ -123,6 +129,7 @@ namespace MetaMystia.Network
                 options.QuorumRoster = Pin(pinned, Utf8.ToNative(QuorumRoster == null ? null : string.Join("\n", QuorumRoster)));
                 options.TracePath = Pin(pinned, Utf8.ToNative(TracePath));
                 options.Relays = Pin(pinned, Utf8.ToNative(Relays == null ? null : string.Join("\n", Relays)));
+                options.Turn = Pin(pinned, Utf8.ToNative(Turn == null ? null : string.Join("\n", Turn)));
                 if (Seeded.HasValue)
                 {
                     SeededOptions seeded = Seeded.Value;
@@ -496,6 +503,12 @@ namespace MetaMystia.Network
         public void Connect(string address)
         {
             Check(NativeMethods.mmn_connect(handle, Utf8.ToNative(address)));
+        }
+
+        /// <summary>Replaces the TURN servers and their credentials, as <see cref="RoomOptions.Turn"/> has them; null uses none from now on.</summary>
+        public void SetTurn(IEnumerable<string> servers)
+        {
+            Check(NativeMethods.mmn_set_turn(handle, Utf8.ToNative(servers == null ? null : string.Join("\n", servers))));
         }
 
         /// <summary>Ends the link with a member, with a reason for its host: a code and up to 3072 bytes.</summary>

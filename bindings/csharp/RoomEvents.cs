@@ -883,6 +883,27 @@ namespace MetaMystia.Network
         public byte[] Data { get; internal set; }
     }
 
+    /// <summary>A TURN server of MmnOptions.turn or <c>SetTurn</c> has given this member a port, or gives none, or the port is lost. While this member has none, the library goes on trying, each server in turn; links that do not go through the port stay. It reports a failure once, until the reason changes or it succeeds. Up to 64 of these events wait for a host that takes no events; beyond that it receives the newest of each server.</summary>
+    public sealed partial class TurnChanged : RoomEvent
+    {
+        public override EventKind Kind
+        {
+            get { return EventKind.Turn; }
+        }
+
+        /// <summary>The server's URL as given, without the credentials.</summary>
+        public string Server { get; internal set; }
+
+        /// <summary>Whether this member has the port.</summary>
+        public bool Success { get; internal set; }
+
+        /// <summary><see cref="ErrorCode.Ok"/>, <see cref="ErrorCode.ConnectionFailed"/> (the server is unreachable, the connection to it is lost, it has forgotten the port, or the list of <c>SetTurn</c> lacks it), <see cref="ErrorCode.Timeout"/> (no answer), <see cref="ErrorCode.NameNotResolved"/>, <see cref="ErrorCode.AuthenticationFailed"/> (it refuses the user name or the password, perhaps as expired: pass others to <c>SetTurn</c>; or its certificate is not trusted), <see cref="ErrorCode.MaxConnectionsReached"/> (this user, or the server, has no free port), <see cref="ErrorCode.Rejected"/> (it refuses for another reason) or <see cref="ErrorCode.SerializationError"/> (what answers there is no TURN server).</summary>
+        public int Code { get; internal set; }
+
+        /// <summary>UTF-8. With success, the address at which the server receives for this member; else a sentence, with the server's own code and words where it gave some.</summary>
+        public byte[] Data { get; internal set; }
+    }
+
     internal static class RoomEvents
     {
         // A copy of the library's event, as an object of its kind.
@@ -1260,6 +1281,15 @@ namespace MetaMystia.Network
                     return new PortMappingChanged
                     {
                         Room = room,
+                        Success = native.Success != 0,
+                        Code = native.Code,
+                        Data = native.Bytes(),
+                    };
+                case EventKind.Turn:
+                    return new TurnChanged
+                    {
+                        Room = room,
+                        Server = Utf8.FromNative(native.Other),
                         Success = native.Success != 0,
                         Code = native.Code,
                         Data = native.Bytes(),

@@ -194,8 +194,9 @@ namespace MetaMystia.Network
 
         private void WritePath(string member, LinkPath path, string leader)
         {
-            string carrier = path == LinkPath.ThroughRelay ? null : room.CarrierOf(member);
-            Name(path == LinkPath.ThroughRelay ? "over a relay" : carrier == null ? "direct" : "carried by ", carrier);
+            string server = path == LinkPath.ThroughRelay ? "over a relay" : path == LinkPath.ThroughTurn ? "through a TURN server" : null;
+            string carrier = server == null ? room.CarrierOf(member) : null;
+            Name(server ?? (carrier == null ? "direct" : "carried by "), carrier);
             if (carrier != null && carrier == leader)
             {
                 builder.Append(" (leader)");

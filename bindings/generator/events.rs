@@ -11,7 +11,7 @@ use super::groups::Group;
 use super::model::{Abi, Constant, Scalar, Type};
 
 /// Names in the bindings that are not those of the constants.
-const CLASSES: [(&str, &str); 10] = [
+const CLASSES: [(&str, &str); 11] = [
     ("JOINED", "PeerJoined"),
     ("RECONNECTING", "PeerReconnecting"),
     ("RETURNED", "PeerReturned"),
@@ -20,6 +20,7 @@ const CLASSES: [(&str, &str); 10] = [
     ("RELAY", "RelayChanged"),
     // An option is an enum of this name.
     ("PORT_MAPPING", "PortMappingChanged"),
+    ("TURN", "TurnChanged"),
     // A state is an enum of this name.
     ("MEMBER_STATE", "MemberStateChanged"),
     // .NET has a delegate of this name.

@@ -101,6 +101,7 @@ typedef struct MmnOptions {
   const struct MmnStateOptions *state;
   uint32_t port_mapping;
   uint32_t reserved;
+  const char *turn;
 } MmnOptions;
 typedef struct MmnCard {
   uint32_t struct_size;
@@ -293,6 +294,7 @@ int32_t mmn_peer_count(uint64_t room);
 const char *mmn_peers(uint64_t room);
 const char *mmn_members(uint64_t room);
 const char *mmn_peer_address(uint64_t room, const char *peer_id);
+int32_t mmn_set_turn(uint64_t room, const char *servers);
 int32_t mmn_peer_path(uint64_t room, const char *peer_id);
 const char *mmn_peer_carrier(uint64_t room, const char *peer_id);
 uint32_t mmn_peer_index(uint64_t room, const char *peer_id);
@@ -419,7 +421,7 @@ uint32_t GetLeadershipDeclarationInterval(void);
 ]]
 
 local raw = {
-  ABI_VERSION = 106,
+  ABI_VERSION = 107,
   OK = 0,
   NOT_INITIALIZED = -1,
   ALREADY_INITIALIZED = -2,
@@ -510,6 +512,7 @@ local raw = {
   IDENTITY_KEY_BYTES = 48,
   ROOM_CODE_BYTES = 15,
   MAX_RELAYS = 2,
+  MAX_TURN_SERVERS = 4,
   MAX_SEEDS = 32,
   MAX_ETCD_ENDPOINTS = 16,
   MAX_PROCLAIMED_BYTES = 4096,
@@ -555,6 +558,7 @@ local raw = {
   EVENT_TRANSFER_RESULT = 41,
   EVENT_TRANSFER_PART = 42,
   EVENT_PORT_MAPPING = 43,
+  EVENT_TURN = 44,
   FOUND_IN_LOCAL_NETWORK = 1,
   FOUND_AS_SEED = 2,
   FOUND_AT_RELAY = 3,
@@ -619,6 +623,7 @@ local raw = {
   PATH_THROUGH_LEADER = 1,
   PATH_THROUGH_MEMBER = 2,
   PATH_THROUGH_RELAY = 3,
+  PATH_THROUGH_TURN = 4,
   RECONNECT_RETRYING = 0,
   RECONNECT_RETURNED = 1,
   RECONNECT_GAVE_UP = 2,
@@ -699,6 +704,7 @@ raw.EVENTS = {
   [41] = { "TransferResult", { { "peer", "peer", "text" }, { "transfer", "request", "number" }, { "size", "count", "number" }, { "done", "index", "number" }, { "success", "success", "flag" }, { "reason", "reason", "number" }, { "peer_index", "peer_index", "number" } } },
   [42] = { "TransferPart", { { "from", "peer", "text" }, { "transfer", "request", "number" }, { "offset", "index", "number" }, { "data", "data", "bytes" }, { "peer_index", "peer_index", "number" } } },
   [43] = { "PortMappingChanged", { { "success", "success", "flag" }, { "code", "code", "number" }, { "data", "data", "bytes" } } },
+  [44] = { "TurnChanged", { { "server", "other", "text" }, { "success", "success", "flag" }, { "code", "code", "number" }, { "data", "data", "bytes" } } },
 }
 
 return raw

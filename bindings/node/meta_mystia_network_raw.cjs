@@ -270,6 +270,7 @@ const fields = {
     state: 'const MmnStateOptions *',
     port_mapping: 'uint32_t',
     reserved: 'uint32_t',
+    turn: 'const char *',
   },
 };
 const structs = Object.fromEntries(Object.entries(fields).map(([name, types]) => [name, koffi.struct(name, types)]));
@@ -301,6 +302,7 @@ const prototypes = {
   mmn_peers: 'const char *mmn_peers(uint64_t room)',
   mmn_members: 'const char *mmn_members(uint64_t room)',
   mmn_peer_address: 'const char *mmn_peer_address(uint64_t room, const char *peer_id)',
+  mmn_set_turn: 'int32_t mmn_set_turn(uint64_t room, const char *servers)',
   mmn_peer_path: 'int32_t mmn_peer_path(uint64_t room, const char *peer_id)',
   mmn_peer_carrier: 'const char *mmn_peer_carrier(uint64_t room, const char *peer_id)',
   mmn_peer_index: 'uint32_t mmn_peer_index(uint64_t room, const char *peer_id)',
@@ -427,7 +429,7 @@ const prototypes = {
 };
 
 const constants = Object.freeze({
-  ABI_VERSION: 106,
+  ABI_VERSION: 107,
   OK: 0,
   NOT_INITIALIZED: -1,
   ALREADY_INITIALIZED: -2,
@@ -518,6 +520,7 @@ const constants = Object.freeze({
   IDENTITY_KEY_BYTES: 48,
   ROOM_CODE_BYTES: 15,
   MAX_RELAYS: 2,
+  MAX_TURN_SERVERS: 4,
   MAX_SEEDS: 32,
   MAX_ETCD_ENDPOINTS: 16,
   MAX_PROCLAIMED_BYTES: 4096,
@@ -563,6 +566,7 @@ const constants = Object.freeze({
   EVENT_TRANSFER_RESULT: 41,
   EVENT_TRANSFER_PART: 42,
   EVENT_PORT_MAPPING: 43,
+  EVENT_TURN: 44,
   FOUND_IN_LOCAL_NETWORK: 1,
   FOUND_AS_SEED: 2,
   FOUND_AT_RELAY: 3,
@@ -627,6 +631,7 @@ const constants = Object.freeze({
   PATH_THROUGH_LEADER: 1,
   PATH_THROUGH_MEMBER: 2,
   PATH_THROUGH_RELAY: 3,
+  PATH_THROUGH_TURN: 4,
   RECONNECT_RETRYING: 0,
   RECONNECT_RETURNED: 1,
   RECONNECT_GAVE_UP: 2,
@@ -707,6 +712,7 @@ const events = {
   41: ['TransferResult', [['peer', 'peer', 'text'], ['transfer', 'request', 'number'], ['size', 'count', 'number'], ['done', 'index', 'number'], ['success', 'success', 'flag'], ['reason', 'reason', 'number'], ['peerIndex', 'peer_index', 'number']]],
   42: ['TransferPart', [['from', 'peer', 'text'], ['transfer', 'request', 'number'], ['offset', 'index', 'number'], ['data', 'data', 'bytes'], ['peerIndex', 'peer_index', 'number']]],
   43: ['PortMappingChanged', [['success', 'success', 'flag'], ['code', 'code', 'number'], ['data', 'data', 'bytes']]],
+  44: ['TurnChanged', [['server', 'other', 'text'], ['success', 'success', 'flag'], ['code', 'code', 'number'], ['data', 'data', 'bytes']]],
 };
 
 module.exports = { fields, structs, prototypes, constants, codes, events };

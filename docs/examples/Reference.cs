@@ -98,6 +98,13 @@ internal sealed class Reference
         if (!result.Success) Console.WriteLine(Room.Describe(result.Code));
     }
 
+    //: mmn_set_turn
+    private void Renewing(string credentials)                         // of the game's server, before the present ones expire
+    {
+        room.SetTurn(new[] { "turns:turn.example.org:443 " + credentials });
+        // The event TurnChanged reports the outcome.
+    }
+
     //: mmn_disconnect
     private void Disconnecting()
     {

@@ -114,6 +114,15 @@ void dialling(const char *typed)
     /* MMN_EVENT_CONNECTION_RESULT reports the outcome. */
 }
 
+//: mmn_set_turn
+void renewing(const char *credentials)  /* of the game's server, before the present ones expire */
+{
+    char servers[256];
+    snprintf(servers, sizeof servers, "turns:turn.example.org:443 %s", credentials);
+    if (mmn_set_turn(room, servers) != MMN_OK) fprintf(stderr, "%s\n", mmn_last_error_message());
+    /* MMN_EVENT_TURN reports the outcome. */
+}
+
 //: mmn_disconnect
 void disconnecting(void)
 {

@@ -340,13 +340,14 @@ static char *next_line(char **rest)
     return line;
 }
 
-/* "direct", "over a relay", or "through " and the member that carries the packets. */
+/* "direct", "over a relay", "through a TURN server", or "through " and the member that carries the packets. */
 static const char *path_to(const char *name)
 {
     static char text[MMN_MAX_PEER_ID_BYTES + 32];
     const int32_t path = net.mmn_peer_path(room, name);
     const char *carrier = net.mmn_peer_carrier(room, name);
     if (path == MMN_PATH_THROUGH_RELAY) return "over a relay";
+    if (path == MMN_PATH_THROUGH_TURN) return "through a TURN server";
     if (!carrier) return "direct";
     snprintf(text, sizeof text, "through %s", carrier);
     if (path == MMN_PATH_THROUGH_LEADER) strcat(text, " (leader)");

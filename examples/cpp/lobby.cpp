@@ -153,6 +153,7 @@ std::string path_to(const mmn::Room& room, const std::string& name) {
   const std::int32_t path = room.path(name);
   const std::string carrier = room.carrier(name);
   if (path == MMN_PATH_THROUGH_RELAY) return "over a relay";
+  if (path == MMN_PATH_THROUGH_TURN) return "through a TURN server";
   if (carrier.empty()) return "direct";
   return "through " + carrier + (path == MMN_PATH_THROUGH_LEADER ? " (leader)" : "");
 }

@@ -279,6 +279,8 @@ class Lobby:
         path, carrier = self.room.path(name), self.room.carrier(name)
         if path == mmn.LinkPath.THROUGH_RELAY:
             return "over a relay"
+        if path == mmn.LinkPath.THROUGH_TURN:
+            return "through a TURN server"
         if carrier is None:
             return "direct"
         return f"through {carrier}" + (" (leader)" if path == mmn.LinkPath.THROUGH_LEADER else "")

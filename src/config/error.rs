@@ -6,6 +6,7 @@ use super::relays::RelaysError;
 use super::strategies::{
     ETCD_TTL_SECONDS, MAX_ETCD_ADDRESS_BYTES, MAX_ETCD_ENDPOINTS, MAX_ETCD_PREFIX_BYTES, MAX_SEEDS,
 };
+use super::turn::TurnError;
 use super::{MIN_CARRY_BYTES_PER_SECOND, MIN_YIELD_AFTER};
 use crate::core::election::Entry;
 use crate::core::election::gossip::WindowError;
@@ -379,6 +380,14 @@ pub enum ConfigError {
         "relays is set, but strategy 3 (etcd) is for servers, which reach each other's addresses; give NULL, or another strategy"
     )]
     RelaysWithEtcd,
+    /// The list of TURN servers is malformed.
+    #[error(transparent)]
+    Turn(#[from] TurnError),
+    /// A TURN server for members that servers' addresses connect.
+    #[error(
+        "turn is set, but strategy 3 (etcd) is for servers, which reach each other's addresses; give NULL, or another strategy"
+    )]
+    TurnWithEtcd,
     /// No path is left.
     #[error(
         "paths is 1 (relayed), but relays is NULL, and without a relay such a member reaches no other; give relays, or paths 0 (all)"

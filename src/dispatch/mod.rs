@@ -34,7 +34,7 @@ use queue::{Offer, Queue};
 
 pub use crate::core::event::{
     ConnectionResult, Delivery, Direction, DiscoveryRefused, EndReason, Event, FoundBy, Incoming,
-    LeaderChange, Left, LeftReason, MappingReport, RelayReport, Returned,
+    LeaderChange, Left, LeftReason, MappingReport, RelayReport, Returned, TurnReport,
 };
 pub use indices::Indices;
 pub use kind::{EventHandler, ReconnectStatus, Report, Reported};

@@ -68,6 +68,7 @@ enum Subject {
     Lock(Arc<str>),
     Relay(Arc<str>),
     PortMapping,
+    Turn(Arc<str>),
     Announcement(String),
 }
 
@@ -78,6 +79,7 @@ impl Subject {
             Event::PathChanged { peer, .. } => Some(Self::Path(peer.clone())),
             Event::LockLost { name, .. } => Some(Self::Lock(Arc::clone(name))),
             Event::PortMapping(_) => Some(Self::PortMapping),
+            Event::Turn(report) => Some(Self::Turn(Arc::clone(&report.server))),
             Event::Relay(report) => Some(Self::Relay(Arc::clone(&report.relay))),
             Event::Discovered { address } => Some(Self::Announcement(address.clone())),
             _ => None,
@@ -106,8 +108,8 @@ impl Bound {
             Event::MemberState { .. } | Event::LockLost { .. } | Event::PathChanged { .. } => {
                 Self::NewestOfEach(MAX_STATES, MAX_SUBJECTS)
             }
-            // A host has two relays at most: it needs no history of them.
-            Event::Relay(_) | Event::PortMapping(_) => {
+            // A host has a few relays and servers: it needs no history of them.
+            Event::Relay(_) | Event::PortMapping(_) | Event::Turn(_) => {
                 Self::NewestOfEach(MAX_RELAY_REPORTS, MAX_RELAY_REPORTS)
             }
             _ => Self::Elsewhere,

@@ -370,6 +370,23 @@ pub const MMN_EVENT_TRANSFER_PART: u32 = 42;
 /// - data: UTF-8. With success, the address, as mmn_public_address returns it; else a sentence for
 ///   the player, with a remedy.
 pub const MMN_EVENT_PORT_MAPPING: u32 = 43;
+/// MmnEvent.kind: a TURN server of MmnOptions.turn or mmn_set_turn has given this member a port, or gives
+/// none, or the port is lost. While this member has none, the library goes on trying, each server in turn;
+/// links that do not go through the port stay. It reports a failure once, until the reason changes or it
+/// succeeds. Up to 64 of these events wait for a host that takes no events; beyond that it receives the
+/// newest of each server.
+///
+/// - other (server): the server's URL as given, without the credentials.
+/// - success: 1 when this member has the port.
+/// - code: MMN_OK, MMN_CONNECTION_FAILED (the server is unreachable, the connection to it is lost, it has
+///   forgotten the port, or the list of mmn_set_turn lacks it),
+///   MMN_TIMEOUT (no answer), MMN_NAME_NOT_RESOLVED, MMN_AUTHENTICATION_FAILED (it refuses the user name or
+///   the password, perhaps as expired: pass others to mmn_set_turn; or its certificate is not trusted),
+///   MMN_MAX_CONNECTIONS_REACHED (this user, or the server, has no free port), MMN_REJECTED (it refuses
+///   for another reason) or MMN_SERIALIZATION_ERROR (what answers there is no TURN server).
+/// - data: UTF-8. With success, the address at which the server receives for this member; else a sentence,
+///   with the server's own code and words where it gave some.
+pub const MMN_EVENT_TURN: u32 = 44;
 
 /// MMN_EVENT_DISCOVERY_REFUSED: the member was found in the local network.
 pub const MMN_FOUND_IN_LOCAL_NETWORK: i32 = 1;
@@ -855,6 +872,16 @@ fn fill_in<'a>(
                 }
             };
             (None, none, data)
+        }
+        Event::Turn(report) => {
+            event.kind = MMN_EVENT_TURN;
+            event.success = report.address.is_some().into();
+            event.code = report.code;
+            let data = match report.address {
+                Some(address) => address.to_string().into_bytes().into(),
+                None => report.why.as_bytes().into(),
+            };
+            (None, report.server.as_ref().into(), data)
         }
         Event::RoomEnded { why, code, bytes } => {
             event.kind = MMN_EVENT_ROOM_ENDED;

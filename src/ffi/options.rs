@@ -288,12 +288,31 @@ pub struct MmnOptions {
     pub port_mapping: u32,
     /// 0.
     pub reserved: u32,
+    /// TURN servers (RFC 8656), for members whose network lets no UDP out: 1 to MMN_MAX_TURN_SERVERS, one
+    /// per line, tried in this order until one gives a port. A line is the URL of a server,
+    /// `turn:host:port` (UDP), `turn:host:port?transport=tcp` or `turns:host:port` (TLS over TCP; 443 passes
+    /// most networks); without the port it is 3478, or 5349 of `turns:`. Behind it follow, after
+    /// spaces, `username=` and `password=`, at most 508 bytes each: those of the server's long-term
+    /// credentials, which the game's server makes for a limited time. `turns:` verifies the server's
+    /// certificate with the certificates that the system trusts, or, with `key=` and the SHA-256 of the
+    /// certificate's public key (SubjectPublicKeyInfo, DER; 64 hexadecimal digits), accepts only a
+    /// certificate with that key. Spaces around a line and empty lines are ignored.
+    ///
+    /// This member holds a port at the server while the room is open. Relays and addresses that do not
+    /// answer within a second are dialled from there, too, and the other members learn the port's address
+    /// if no other path to this member works. The server sees the addresses of both ends, and encrypted
+    /// packets. MMN_EVENT_TURN reports its state, mmn_peer_path a path through it, and mmn_set_turn
+    /// replaces the servers, as before their credentials expire. IPv4 between the server and the others.
+    /// With MMN_PATHS_RELAYED it serves to reach the relays alone. Excluded by MMN_STRATEGY_ETCD. Members
+    /// may have different ones, or none. NULL contacts none [NULL].
+    pub turn: *const c_char,
 }
 
 impl Growing for MmnOptions {
     const NAME: &'static str = "MmnOptions";
-    // Versions 102, 101 and 100.
+    // Versions 106, 102, 101 and 100.
     const EARLIER: &'static [usize] = &[
+        offset_of!(MmnOptions, turn),
         offset_of!(MmnOptions, port_mapping),
         offset_of!(MmnOptions, state),
         offset_of!(MmnOptions, carry_bytes_per_second),
@@ -367,6 +386,7 @@ impl Default for MmnOptions {
             state: ptr::null(),
             port_mapping: MMN_PORT_MAPPING_OFF,
             reserved: 0,
+            turn: ptr::null(),
         }
     }
 }
@@ -436,6 +456,7 @@ pub(crate) fn check(input: &[u8]) {
         (offset_of!(MmnOptions, trace_path), None),
         (offset_of!(MmnOptions, quorum_roster), None),
         (offset_of!(MmnOptions, relays), None),
+        (offset_of!(MmnOptions, turn), None),
         (
             offset_of!(MmnOptions, secret),
             Some(offset_of!(MmnOptions, secret_length)),

@@ -8,6 +8,7 @@ use super::guard::{command, log_command, opened, query};
 use super::lifecycle::MmnRoom;
 use super::stats::path_constant;
 use super::strings::hand_out;
+use crate::config::TurnServer;
 use crate::core::path::LinkPath;
 use crate::error::{Code, ConnectError};
 use crate::quoted::Quoted;
@@ -201,8 +202,38 @@ pub unsafe extern "C" fn mmn_peer_address(room: MmnRoom, peer_id: *const c_char)
     })
 }
 
+/// Replaces the TURN servers of MmnOptions.turn and their credentials, in the same form. NULL uses none
+/// from now on. A port at a server whose line is in the list again, word for word, stays; any other is given
+/// back (MMN_EVENT_TURN with MMN_CONNECTION_FAILED), and the library asks the servers of the list at once.
+/// MMN_OK does not mean that a server answers, and of two calls the last list counts. Call it before the credentials
+/// expire, or when MMN_EVENT_TURN reports MMN_AUTHENTICATION_FAILED. A server may let an expired member keep
+/// the port until the connection is lost, so a new list may break a path that still works: pass it while
+/// the game can wait a second.
+///
+/// Returns MMN_OK, MMN_INVALID_ARGUMENT, MMN_NOT_INITIALIZED or MMN_NOT_SUPPORTED (MMN_STRATEGY_ETCD). On
+/// failure nothing has changed.
+///
+/// # Safety
+/// `servers` is NULL or ends with a NUL.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn mmn_set_turn(room: MmnRoom, servers: *const c_char) -> i32 {
+    command("mmn_set_turn", || {
+        let room = opened(room)?;
+        let servers = match servers.is_null() {
+            true => Vec::new(),
+            false => {
+                // SAFETY: the caller's promise, passed on.
+                let text = unsafe { text("servers", servers) }?;
+                TurnServer::parse_list(text)?
+            }
+        };
+        Ok(room.set_turn(servers)?)
+    })
+}
+
 /// The path of the messages to and from a peer: MMN_PATH_DIRECT, MMN_PATH_THROUGH_LEADER,
-/// MMN_PATH_THROUGH_MEMBER or MMN_PATH_THROUGH_RELAY. MMN_EVENT_PATH_CHANGED reports each change.
+/// MMN_PATH_THROUGH_MEMBER, MMN_PATH_THROUGH_RELAY or MMN_PATH_THROUGH_TURN. MMN_EVENT_PATH_CHANGED
+/// reports each change.
 /// MmnPeerStats.path has the same number. mmn_peer_carrier names the member between the two.
 ///
 /// Returns that, or MMN_INVALID_ARGUMENT (`peer_id` is not an id), MMN_NOT_INITIALIZED or

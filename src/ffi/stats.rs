@@ -27,6 +27,10 @@ pub const MMN_PATH_THROUGH_MEMBER: u32 = 2;
 /// mmn_peer_path, MmnPeerStats.path, MMN_EVENT_PATH_CHANGED: over a relay, encrypted from end to end.
 /// A relay is no member: mmn_peer_carrier is NULL.
 pub const MMN_PATH_THROUGH_RELAY: u32 = 3;
+/// mmn_peer_path, MmnPeerStats.path, MMN_EVENT_PATH_CHANGED: through this member's port at a TURN server
+/// of MmnOptions.turn, encrypted from end to end. The other member sees a direct path. mmn_peer_carrier is
+/// NULL.
+pub const MMN_PATH_THROUGH_TURN: u32 = 4;
 
 /// Statistics of a peer, from mmn_peer_stats. Counts of bytes, packets and messages start at 0 when
 /// the peer joins, and continue when a lost link comes back.
@@ -70,8 +74,8 @@ pub struct MmnPeerStats {
     /// Number of times that the link was lost and came back.
     pub reconnects: u32,
     /// Path of the messages to the peer, as mmn_peer_path returns it: MMN_PATH_DIRECT,
-    /// MMN_PATH_THROUGH_LEADER, MMN_PATH_THROUGH_MEMBER or MMN_PATH_THROUGH_RELAY. MMN_PATH_DIRECT
-    /// while the link is lost.
+    /// MMN_PATH_THROUGH_LEADER, MMN_PATH_THROUGH_MEMBER, MMN_PATH_THROUGH_RELAY or
+    /// MMN_PATH_THROUGH_TURN. MMN_PATH_DIRECT while the link is lost.
     pub path: u32,
     /// 0.
     pub reserved: u32,
@@ -265,6 +269,7 @@ pub(super) fn path_constant(path: &LinkPath) -> u32 {
         LinkPath::Leader(_) => MMN_PATH_THROUGH_LEADER,
         LinkPath::Member(_) => MMN_PATH_THROUGH_MEMBER,
         LinkPath::Relay(_) => MMN_PATH_THROUGH_RELAY,
+        LinkPath::Turn => MMN_PATH_THROUGH_TURN,
     }
 }
 
@@ -315,6 +320,7 @@ mod tests {
         let carried = [
             (LinkPath::Leader(id("c")), MMN_PATH_THROUGH_LEADER),
             (LinkPath::Member(id("c")), MMN_PATH_THROUGH_MEMBER),
+            (LinkPath::Turn, MMN_PATH_THROUGH_TURN),
         ];
         for (path, number) in carried {
             assert_eq!(path_of(Some(path)), number);

@@ -153,6 +153,8 @@ pub const MMN_IDENTITY_KEY_BYTES: i32 = 48;
 pub const MMN_ROOM_CODE_BYTES: i32 = 15;
 /// Most lines in MmnOptions.relays.
 pub const MMN_MAX_RELAYS: u32 = 2;
+/// Most lines in MmnOptions.turn.
+pub const MMN_MAX_TURN_SERVERS: u32 = 4;
 /// Most addresses in MmnSeededOptions.seeds.
 pub const MMN_MAX_SEEDS: u32 = 32;
 /// Most lines in MmnEtcdOptions.endpoints.
@@ -196,6 +198,10 @@ mod tests {
             crate::room_code::ROOM_CODE_LENGTH + 1
         );
         assert_eq!(MMN_MAX_RELAYS as usize, crate::core::path::MAX_RELAYS);
+        assert_eq!(
+            MMN_MAX_TURN_SERVERS as usize,
+            crate::config::MAX_TURN_SERVERS
+        );
         assert_eq!(MMN_MAX_SEEDS as usize, crate::config::MAX_SEEDS);
         assert_eq!(
             MMN_MAX_ETCD_ENDPOINTS as usize,

@@ -6,7 +6,7 @@ use super::guard::guard;
 
 /// The ABI version of this header. It rises when functions, codes or fields are added; nothing
 /// is ever removed or changed. Library 0.2.0 began at 100.
-pub const MMN_ABI_VERSION: u32 = 106;
+pub const MMN_ABI_VERSION: u32 = 107;
 
 /// The ABI version of the loaded library. A host works with every library whose ABI version is at
 /// least the MMN_ABI_VERSION that the host was compiled with. Works without a room.

@@ -395,6 +395,7 @@ impl<'a> Run<'a> {
             is_host: hello.policy.host_mode == HostMode::Host,
             path,
             carrier,
+            through_turn: false,
             features: hello.features,
             ours: self.node.side(self.now),
             theirs: hello.side,

@@ -30,7 +30,7 @@ use super::tunnel::Tunnels;
 use super::unanswered::{LoneDial, Unanswered};
 use crate::core::id::{Fingerprint, PeerId};
 use crate::core::path::{Path, RelayNumber};
-use crate::core::virtual_address::VirtualId;
+use crate::core::virtual_address::{VirtualId, on_the_network};
 use crate::core::wire::{Hello, HelloAck, Opaque};
 use crate::error::Code;
 
@@ -309,6 +309,7 @@ impl Connector {
         let connection =
             connected.map_err(|error| stranger_failure_code(DialError::from(error).code()))?;
         let guard = CloseOnDrop::new(&connection);
+        self.tunnels.turn().note_answer(address);
         progress.reached(Step::Connected);
         let key = peer_fingerprint(&connection).ok_or(Code::ConnectionFailed)?;
         if key == self.identity.fingerprint() {
@@ -455,7 +456,7 @@ impl Connector {
 
     /// Whether a linked member accepts links at one of these addresses.
     pub(crate) async fn is_linked(&self, addresses: &[SocketAddr]) -> bool {
-        let addresses = addresses.to_vec();
+        let addresses = addresses.iter().copied().map(on_the_network).collect();
         let linked = self.ask(|answer| Ask::Linked { addresses, answer });
         // Without a room there are no links, and a dial fails.
         linked.await == Ok(true)
@@ -590,7 +591,7 @@ impl DialLocks {
 
 /// The error of a dial that timed out.
 fn no_answer(address: SocketAddr, Overdue { step, after }: Overdue) -> Refused {
-    let address = canonical(address);
+    let address = canonical(on_the_network(address));
     let seconds = after.as_secs_f32();
     let why = match step {
         Step::Begun => format!(
@@ -613,7 +614,7 @@ fn no_answer(address: SocketAddr, Overdue { step, after }: Overdue) -> Refused {
 
 /// A sentence for the player where the other end gave none.
 fn with_sentence(address: SocketAddr, refused: Refused) -> Refused {
-    let address = canonical(address);
+    let address = canonical(on_the_network(address));
     if refused.reason != 0 || !refused.bytes.is_empty() {
         return refused;
     }
@@ -659,7 +660,7 @@ fn no_dials_to(source: Source, closed: ClosedFor) -> Refused {
 /// The error when the other end accepts no attempt from here. `reason` comes from its close: the
 /// remaining seconds, in digits.
 fn takes_no_attempts(address: SocketAddr, reason: &[u8]) -> Refused {
-    let address = canonical(address);
+    let address = canonical(on_the_network(address));
     let seconds = std::str::from_utf8(reason).ok();
     let seconds = seconds.and_then(|digits| digits.parse::<u64>().ok());
     let longest = WINDOW.as_secs() + 1;

@@ -38,6 +38,8 @@ mod streams;
 mod transfers;
 pub(crate) mod tries;
 pub(crate) mod tunnel;
+pub(crate) mod turn;
+pub(crate) mod turn_port;
 pub(crate) mod udp;
 pub(crate) mod unanswered;
 

@@ -247,7 +247,7 @@ impl AsyncUdpSocket for Udp {
     }
 
     fn try_send(&self, transmit: &Transmit<'_>) -> io::Result<()> {
-        if self.tunnels.take(transmit) || self.unanswered.takes(transmit.destination) {
+        if self.unanswered.takes(transmit.destination) || self.tunnels.take(transmit) {
             return Ok(());
         }
         let Some(network) = self.simulation.network() else {

@@ -19,6 +19,7 @@ use crate::core::membership::Membership;
 use crate::core::node::{AdmissionRefusal, Input};
 use crate::core::path::Path;
 use crate::core::time::Time;
+use crate::core::virtual_address::on_the_network;
 use crate::core::wire::{Candidate, Hello, HelloAck, NoPlace, PeerEntry, Undecided, Verdict};
 use crate::error::Code;
 use crate::net::dial::{Refused, Reservation};
@@ -505,7 +506,7 @@ pub(super) fn addresses_of(from: SocketAddr, listen_port: u16) -> Vec<SocketAddr
     if !Path::to(from).is_direct() {
         return Vec::new();
     }
-    let observed = socket::canonical(from); // keeps the zone of a link-local address
+    let observed = socket::canonical(on_the_network(from)); // keeps the zone of a link-local address
     let mut listening = observed;
     listening.set_port(listen_port);
     if listen_port == 0 {

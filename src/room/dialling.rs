@@ -13,13 +13,14 @@ use crate::core::id::{Fingerprint, PeerId};
 use crate::core::introductions::Dial;
 use crate::core::node::{Input, Node};
 use crate::core::path::{CarrierKind, Path, RelayNumber};
-use crate::core::virtual_address::carried_by;
+use crate::core::virtual_address::{behind_turn, carried_by, on_the_network, through_turn};
 use crate::dispatch::ConnectionResult;
 use crate::error::Code;
 use crate::net::dial::{Connector, DialRequest, HostDial, Refused};
 use crate::net::names::{LookupError, Names};
 use crate::net::progress::{Progress, Step};
 use crate::net::socket::{self, Bound};
+use crate::net::turn::TURN_AFTER;
 use crate::net::unanswered::BRIEF_DIAL;
 use crate::target::{Host, Target, parse_pasted_target};
 
@@ -299,14 +300,26 @@ pub(super) fn connection_result(
 }
 
 /// Dials a member at all of its addresses, staggered by [`DIAL_STAGGER`], and over its carriers, if there are any: over
-/// relays at once, since a direct link takes over later, and over members after a moment. The first link wins.
+/// relays at once, since a direct link takes over later, and over members after a moment. The first link wins. With a port at a
+/// TURN server the member may dial this node there; where plain UDP is blocked, its addresses are dialled from there.
 async fn dial_member(
     gate: &Arc<Connector>,
     dial: Dial,
     carried: Vec<SocketAddr>,
 ) -> Result<PeerId, Refused> {
     let mut attempts = JoinSet::new();
-    let mut direct = dial.addresses.len();
+    let turn = gate.tunnels.turn();
+    for address in &dial.addresses {
+        turn.admit(address.at);
+    }
+    let addresses = dial.addresses.iter();
+    let from_turn: Vec<_> = match turn.is_only_way() {
+        true => addresses
+            .filter_map(|address| Some((turn.way_to(address.at)?, !address.has_answered)))
+            .collect(),
+        false => Vec::new(),
+    };
+    let mut direct = dial.addresses.len() + from_turn.len();
     let waits = (0_u32..).map(|at| DIAL_STAGGER * at);
     let addresses = dial.addresses.into_iter();
     let addresses = addresses.map(|address| (address.at, !address.has_answered));
@@ -322,7 +335,9 @@ async fn dial_member(
     let carried_waits = |first| (0_u32..).map(move |at| first + CARRIER_STAGGER * at);
     let carried = relays.into_iter().zip(carried_waits(Duration::ZERO));
     let carried = carried.chain(members.into_iter().zip(carried_waits(first)));
-    let dials = addresses.zip(waits).chain(carried);
+    let turn_waits = (0_u32..).map(|at| TURN_AFTER + DIAL_STAGGER * at);
+    let from_turn = from_turn.into_iter().zip(turn_waits);
+    let dials = addresses.zip(waits).chain(from_turn).chain(carried);
     for ((address, is_hearsay), wait) in dials {
         let gate = Arc::clone(gate);
         attempts.spawn(async move {
@@ -416,13 +431,27 @@ async fn dial_any(
         .iter()
         .copied()
         .filter(|address| !is_own(address) && is_dialable(*address) && bound.reaches(*address));
+    let others: Vec<_> = others.collect();
+    let from_turn = match gate.tunnels.turn().is_configured() {
+        true => others.iter().copied().filter_map(through_turn).collect(),
+        false => Vec::new(),
+    };
+    let waits = |first: Duration| (0_u32..).map(move |at| first + DIAL_STAGGER * at);
+    let others = others.into_iter().zip(waits(Duration::ZERO));
+    let from_turn = from_turn.into_iter().zip(waits(TURN_AFTER));
     let turn = Arc::<tokio::sync::Mutex<()>>::default();
-    let mut wait = Duration::ZERO;
     let mut attempts = JoinSet::new();
-    for address in others {
+    for (address, wait) in others.chain(from_turn) {
         let (gate, turn, progress) = (Arc::clone(gate), Arc::clone(&turn), progress.branch());
-        attempts.spawn(async move {
+        let is_plain = behind_turn(address).is_none();
+        let dialled = async move {
             tokio::time::sleep(wait).await;
+            if !is_plain {
+                // The dial's own limit holds for all of it.
+                let opened = progress.within(gate.tunnels.turn().is_open()).await;
+                let way = gate.tunnels.turn().way_to(on_the_network(address));
+                opened.ok().and(way).ok_or_else(|| no_answer_at(address))?;
+            }
             let request = DialRequest {
                 address,
                 expected: None,
@@ -437,15 +466,19 @@ async fn dial_any(
                 dialled = gate.dial(request) => dialled,
                 () = socket::refused(address) => Err(nothing_listens(address)),
             }
-        });
-        wait += DIAL_STAGGER;
+        };
+        attempts.spawn(async move { (is_plain, dialled.await) });
     }
+    let mut has_failed = false;
     while let Some(ended) = attempts.join_next().await {
         let refused = match ended {
-            Ok(Ok(peer)) => return Ok(peer),
-            Ok(Err(refused)) => refused,
+            Ok((_, Ok(peer))) => return Ok(peer),
+            // Any other failure is more use to the host than silence behind a TURN server.
+            Ok((false, Err(refused))) if has_failed && refused.code == Code::Timeout => continue,
+            Ok((_, Err(refused))) => refused,
             Err(_) => Code::InternalError.into(), // it panicked, which is already logged
         };
+        has_failed = true;
         let is_final = !may_answer_elsewhere(refused.code);
         result = Err(refused);
         if is_final {
@@ -465,6 +498,15 @@ fn may_answer_elsewhere(code: Code) -> bool {
 
 fn not_resolved(error: &LookupError) -> Refused {
     Refused::because(Code::NameNotResolved, error.to_string())
+}
+
+/// The error where neither UDP nor a TURN server leads to an address.
+fn no_answer_at(address: SocketAddr) -> Refused {
+    let address = on_the_network(address);
+    let why = format!(
+        "{address} did not answer, and no TURN server forwards to it; check the address and the port, and the firewalls of both machines"
+    );
+    Refused::because(Code::Timeout, why)
 }
 
 fn nothing_listens(address: SocketAddr) -> Refused {

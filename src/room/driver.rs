@@ -38,12 +38,13 @@ use super::view::{log, log_result, snapshot};
 use crate::clock::Moment;
 use crate::core::election::engine::{Answer as StoreAnswer, Call};
 use crate::core::election::gossip::Windows;
-use crate::core::event::{DiscoveryRefused, FoundBy, LeftReason};
+use crate::core::event::{DiscoveryRefused, FoundBy, LeftReason, TurnReport};
 use crate::core::id::{Fingerprint, PeerId};
 use crate::core::node::{
     AdmissionRefusal, Command, CommandError, Event, Input, LinkEnd, LinkUp, MappingChange, Output,
 };
 use crate::core::path::{CarrierKind, Path};
+use crate::core::virtual_address::behind_turn;
 use crate::core::wire::{FEATURE_PATHS, FEATURE_TRANSFERS, Hello, HostMode, Opaque, Verdict};
 use crate::error::Code;
 use crate::net::cards::showing::Showing;
@@ -56,6 +57,7 @@ use crate::net::frame::ControlFrame;
 use crate::net::mapping::Mapper;
 use crate::net::rendezvous::News;
 use crate::net::tunnel::Tunnels;
+use crate::net::turn::Turn;
 
 /// Refusal from a guest of a star to peers that dial it.
 const DIAL_THE_HOST: &str = "this member is a guest of a star (topology 1); dial the host";
@@ -105,6 +107,8 @@ pub(super) struct Driver {
     pub(super) tunnels: Arc<Tunnels>,
     pub(super) listen_port: u16,
     pub(super) discovery: Option<Discovery>,
+    /// Holds a port at a TURN server.
+    pub(super) turn: Option<Turn>,
     /// Holds a port of the router, if the options ask for one.
     pub(super) mapper: Option<Mapper>,
     /// Shows the room's card; there until the room leaves.
@@ -140,6 +144,8 @@ pub(super) struct Queues {
     pub(super) refused_packets: mpsc::Receiver<RefusedPacket>,
     /// Reports of the tasks that hold the links to relays.
     pub(super) relays: mpsc::Receiver<News>,
+    /// States of the port at a TURN server.
+    pub(super) turn: mpsc::Receiver<TurnReport>,
     /// Answers of the router.
     pub(super) mapping: mpsc::Receiver<MappingChange>,
     /// States that are safe on disk.
@@ -186,6 +192,7 @@ impl Driver {
             Some(found) = queues.discovered.recv() => self.found(found),
             Some(refused) = queues.refused_packets.recv() => self.packet_refused(refused),
             Some(news) = queues.relays.recv() => self.relay_reports(news),
+            Some(report) = queues.turn.recv() => self.turn_reports(report),
             Some(change) = queues.mapping.recv() => self.feed(Input::Mapping(change)),
             report = self.tunnels.cannot_carry() => self.cannot_carry(report),
             () = sleep_until(deadline) => {
@@ -449,6 +456,11 @@ impl Driver {
                 let _ = answer.send(result);
             }
             HostCommand::SetJoinPayload(payload) => self.join_payload = payload,
+            HostCommand::SetTurn(servers) => {
+                if let Some(turn) = &self.turn {
+                    turn.set_servers(&servers);
+                }
+            }
             HostCommand::Leave => self.leave_asked = true,
             #[cfg(test)]
             HostCommand::Panic => panic!("as intended by the test"),
@@ -703,7 +715,11 @@ impl Driver {
             policy: core.policy(),
             // A member behind a carrier does not need this node's port.
             listen_port: match Path::to(at) {
-                Path::Direct => self.listen_port,
+                Path::Direct => match (behind_turn(at), self.tunnels.turn().address()) {
+                    // Others reach it at the server's port, if there.
+                    (Some(_), Some(port)) => port.port(),
+                    _ => self.listen_port,
+                },
                 Path::Carried(_) => 0,
             },
             max_message_size: max_message_size.try_into().unwrap_or(u32::MAX),
@@ -860,6 +876,7 @@ impl Driver {
                 is_host: theirs.policy.host_mode == HostMode::Host,
                 path: Path::to(at),
                 carrier,
+                through_turn: behind_turn(at).is_some(),
                 features: theirs.features,
                 ours: our_side,
                 theirs: theirs.side,
@@ -929,6 +946,10 @@ impl Driver {
             }
         };
         tokio::join!(closed, given_back);
+        // After the last packets through it.
+        if let Some(turn) = self.turn.take() {
+            turn.end().await;
+        }
         self.shared.outboxes.close_all();
         tracing::debug!(packets = ?self.tunnels.stats(), "the tunnels are closed");
         if let Some(discovery) = discovery {

@@ -28,6 +28,7 @@ mod strangers;
 mod timers;
 mod trace;
 mod transfers;
+mod turn;
 mod unconfirmed;
 mod view;
 

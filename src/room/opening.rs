@@ -63,6 +63,7 @@ use crate::net::rendezvous::{self, Entrance, relayed_idle_timeout};
 use crate::net::socket::{self, Bound};
 use crate::net::tries::{Direction, Tries};
 use crate::net::tunnel::{Tunnels, relayed_transport_config, tunnel_transport_config};
+use crate::net::turn::Turn;
 use crate::net::udp::UdpRuntime;
 use crate::net::unanswered::{Unanswered, lone_transport_config};
 use crate::room_code::RoomCode;
@@ -320,6 +321,13 @@ where
         true => Mapper::start(bound, Arc::clone(&rebound), draw()?),
         false => (None, mpsc::channel(1).1),
     };
+    let (turn, turn_reports) = Turn::start(
+        &config.turn,
+        bound,
+        Arc::clone(&names),
+        Arc::clone(&tunnels),
+        draw()?,
+    );
     let context = ShowingContext {
         identity: gate.identity.clone(),
         bound,
@@ -378,6 +386,7 @@ where
             refused_packets,
             relays: relay_reports,
             mapping,
+            turn: turn_reports,
             persisted,
             answers,
         },
@@ -387,6 +396,7 @@ where
         listen_port: bound.port,
         discovery,
         mapper,
+        turn: Some(turn),
         showing: Some(showing),
         writer,
         replication,

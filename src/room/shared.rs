@@ -8,7 +8,7 @@ use arc_swap::ArcSwap;
 use tokio::sync::{mpsc, watch};
 
 use super::relay::Centralized;
-use crate::config::Config;
+use crate::config::{Config, TurnServer};
 use crate::core::election::gossip::Windows;
 use crate::core::id::{PeerId, SessionId};
 use crate::core::node::{Command, CommandError};
@@ -111,6 +111,8 @@ pub(super) enum HostCommand {
     Core(Command, blocking::SyncSender<Result<(), CommandError>>),
     /// Set the application's payload for entering a room.
     SetJoinPayload(Vec<u8>),
+    /// Use these TURN servers from now on.
+    SetTurn(Vec<TurnServer>),
     /// Leave the room and end.
     Leave,
     /// Panic, as a fault in the network thread does.

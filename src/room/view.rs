@@ -4,7 +4,7 @@ use std::net::SocketAddr;
 use std::time::Duration;
 
 use super::live_node::LiveNode;
-use crate::core::event::{ConnectionResult, Event, MappingReport, RelayReport};
+use crate::core::event::{ConnectionResult, Event, MappingReport, RelayReport, TurnReport};
 use crate::core::id::{Fingerprint, PeerId};
 use crate::core::path::LinkPath;
 use crate::error::{Code, mapping_code, mapping_sentence};
@@ -149,6 +149,7 @@ pub(super) fn log(event: &Event) {
         }
         Event::PathChanged { peer, new, .. } => match new {
             LinkPath::Direct => tracing::info!(%peer, "reached directly"),
+            LinkPath::Turn => tracing::info!(%peer, "reached through a TURN server"),
             LinkPath::Relay(relay) => tracing::info!(%peer, %relay, "reached over a relay"),
             LinkPath::Leader(carrier) | LinkPath::Member(carrier) => {
                 tracing::info!(%peer, %carrier, "reached through another member");
@@ -178,6 +179,18 @@ pub(super) fn log(event: &Event) {
                 "no port of the router is open"
             );
         }
+        Event::Turn(TurnReport {
+            server,
+            code,
+            address,
+            why,
+        }) => match address {
+            Some(_) => tracing::info!(%server, "a TURN server gives a port"),
+            None => {
+                let code = Code::from_value(*code).map_or("", Code::name);
+                tracing::warn!(%server, code, %why, "no port at a TURN server");
+            }
+        },
         Event::HostSilent { peer, silent } => {
             tracing::info!(%peer, ?silent, "its host takes no events");
         }

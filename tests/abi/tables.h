@@ -1,2 +1,2 @@
 /* Generated from src/ffi by `make header`: do not edit. */
-enum { LAST_CODE = -27, LAST_EVENT_KIND = 43 };
+enum { LAST_CODE = -27, LAST_EVENT_KIND = 44 };

@@ -42,4 +42,5 @@ mod survive;
 mod tools;
 mod transfers;
 mod transports;
+mod turn;
 mod typed;

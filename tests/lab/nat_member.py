@@ -2,10 +2,11 @@
 `NetworkOptions`, and may name the session. MMN_LIBRARY names the library, and MMN_BINDINGS the folder of its Python package, if
 that is not the one of this source tree.
 
-Reads commands, a JSON list a line: ["connect", ADDRESS], ["quiet", YES], ["mark"], ["report"], ["quit"]. Prints what happens, a
-JSON object a line, with the time of a clock that all processes of the machine share.
+Reads commands, a JSON list a line: ["connect", ADDRESS], ["turn", SERVERS], ["quiet", YES], ["mark"], ["report"], ["quit"]. Prints
+what happens, a JSON object a line, with the time of a clock that all processes of the machine share.
 """
 
+import collections
 import json
 import os
 import queue
@@ -27,7 +28,8 @@ PATH_CHANGED = getattr(mmn, "PathChanged", ())
 """Libraries without this event are asked for the path again and again."""
 RELAY_CHANGED = getattr(mmn, "RelayChanged", ())
 PORT_MAPPING_CHANGED = getattr(mmn, "PortMappingChanged", ())
-DIRECT, RELAYED = mmn.PATH_DIRECT, getattr(mmn, "PATH_THROUGH_RELAY", None)
+TURN_CHANGED = getattr(mmn, "TurnChanged", ())
+PATHS = {mmn.PATH_DIRECT: "direct", getattr(mmn, "PATH_THROUGH_RELAY", None): "relayed", getattr(mmn, "PATH_THROUGH_TURN", None): "turn"}
 
 
 class Member:
@@ -62,6 +64,8 @@ class Member:
             self.look_at(event.peer)
         elif isinstance(event, PORT_MAPPING_CHANGED):
             report("mapping", code=int(event.code), data=event.data.decode(), public=self.room.public_address)
+        elif isinstance(event, TURN_CHANGED):
+            report("turn", code=int(event.code), server=event.server, data=event.data.decode())
         elif isinstance(event, RELAY_CHANGED):
             report("relay", code=int(event.code), relay=event.relay, data=event.data.decode())
         elif isinstance(event, mmn.LeaderChanged):
@@ -100,18 +104,22 @@ class Member:
         report("dials")
         self.room.connect(address)
 
+    def turn(self, servers):
+        self.room.set_turn(servers)
+
     def quiet(self, yes):
         self.is_quiet = yes
 
     def mark(self):
-        """From now on each peer's longest pause and slowest message count anew."""
+        """From now on each peer's latencies and longest pause count anew."""
         self.room.poll()
         for peer in self.peers.values():
+            peer.latencies_ms.clear()
             peer.slowest_ms = peer.pause_ms = 0
 
     def report(self):
         self.room.poll()
-        peers = {name: vars(peer) for name, peer in self.peers.items()}
+        peers = {name: peer.counts() for name, peer in self.peers.items()}
         paths = {name: self.path(name) for name in self.room.peers}
         addresses = {name: self.room.address(name) for name in paths}
         report("report", peers=peers, leader=self.room.leader, paths=paths, addresses=addresses)
@@ -124,8 +132,7 @@ class Member:
 
     def path(self, peer):
         try:
-            path = self.room.stats(peer).path
-            return "direct" if path == DIRECT else "relayed" if path == RELAYED else "carried"
+            return PATHS.get(self.room.stats(peer).path, "carried")
         except mmn.NetworkError:
             return None
 
@@ -149,6 +156,14 @@ class Peer:
         self.arrived = None
         self.pause_ms = 0
         """The longest time between two messages that arrived."""
+        self.latencies_ms = collections.Counter()
+
+    def counts(self):
+        """All but the latencies, of which it has the median and the 99th percentile."""
+        values = {name: value for name, value in vars(self).items() if name != "latencies_ms"}
+        ordered = sorted(self.latencies_ms.elements()) or [0]
+        at = lambda part: ordered[min(len(ordered) - 1, int(part * len(ordered)))]
+        return {**values, "p50_ms": at(0.5), "p99_ms": at(0.99)}
 
     def receive(self, number, sent_at):
         self.received += 1
@@ -157,7 +172,9 @@ class Peer:
         self.duplicated += number <= self.last
         self.last = max(self.last, number)
         now = time.monotonic()
-        self.slowest_ms = max(self.slowest_ms, round((now - sent_at) * 1000))
+        latency_ms = round((now - sent_at) * 1000)
+        self.latencies_ms[latency_ms] += 1
+        self.slowest_ms = max(self.slowest_ms, latency_ms)
         self.pause_ms = max(self.pause_ms, round((now - (self.arrived or now)) * 1000))
         self.arrived = now
 

@@ -40,8 +40,9 @@ def main():
     import ports
     import relays
     import scenarios
+    import turn_servers
 
-    tests = [*calibration.TESTS, *scenarios.TESTS, *nat.TESTS, *relays.TESTS, *ports.TESTS]
+    tests = [*calibration.TESTS, *scenarios.TESTS, *nat.TESTS, *relays.TESTS, *ports.TESTS, *turn_servers.TESTS]
     wanted = [test for test in tests if not arguments.names or any(name in test.__name__ for name in arguments.names)]
     if arguments.list:
         print("\n".join(test.__name__ for test in wanted))

@@ -637,6 +637,9 @@ static void test_codes(void)
     options.port_mapping = MMN_PORT_MAPPING_ON;
     MUST(net.mmn_open("ann", code, &options, &room) == MMN_INVALID_ARGUMENT);
     options.port_mapping = MMN_PORT_MAPPING_OFF;
+    options.turn = "turn:127.0.0.1:9 username=u";
+    MUST(net.mmn_open("ann", code, &options, &room) == MMN_INVALID_ARGUMENT);
+    options.turn = NULL;
     options.relays = NULL;
     MUST(net.mmn_open("ann", code, &options, &room) == MMN_INVALID_ARGUMENT);
     dlclose(library);

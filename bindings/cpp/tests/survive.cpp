@@ -539,6 +539,9 @@ void test_codes() {
   options.settings.port_mapping = MMN_PORT_MAPPING_ON;
   MUST(code_of([&] { mmn::Room(api, "ann", code, options); }) == mmn::invalid_argument);
   options.settings.port_mapping = MMN_PORT_MAPPING_OFF;
+  options.turn = "turn:127.0.0.1:9 username=u";
+  MUST(code_of([&] { mmn::Room(api, "ann", code, options); }) == mmn::invalid_argument);
+  options.turn.clear();
   options.relays.clear();
   MUST(code_of([&] { mmn::Room(api, "ann", code, options); }) == mmn::invalid_argument);
 }

@@ -1099,6 +1099,7 @@ internal static class Survive
         {
             room.RelayChanged += relay => { };
             room.PortMappingChanged += mapping => { };
+            room.TurnChanged += turn => { };
             Must(room.SessionId == code, "another session: " + room.SessionId);
             Must(CodeOf(() => room.Connect("127.0.0.1:9")) == ErrorCode.NotSupported, "a dial that shows the address");
         }
@@ -1106,6 +1107,9 @@ internal static class Survive
         Must(CodeOf(() => Room.Join("ann", code, options)) == ErrorCode.InvalidArgument, "relayed paths with a port of the router");
         options.Relays = null;
         options.Settings.PortMapping = PortMapping.Off;
+        options.Turn = new[] { "turn:127.0.0.1:9 username=u" };
+        Must(CodeOf(() => Room.Join("ann", code, options)) == ErrorCode.InvalidArgument, "a TURN server without a password");
+        options.Turn = null;
         Must(CodeOf(() => Room.Join("ann", code, options)) == ErrorCode.InvalidArgument, "relayed paths without a relay");
     }
 

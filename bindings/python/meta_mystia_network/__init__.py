@@ -119,7 +119,7 @@ def _text_of(text: bytes | None) -> str:
 
 # -- Generated from src/ffi by `make header`: do not edit.
 
-ABI_VERSION = 106
+ABI_VERSION = 107
 
 
 class Code(_Number):
@@ -416,6 +416,7 @@ IDENTITY_KEY_BYTES = 48
 ROOM_CODE_BYTES = 15
 
 MAX_RELAYS = 2
+MAX_TURN_SERVERS = 4
 MAX_SEEDS = 32
 MAX_ETCD_ENDPOINTS = 16
 MAX_PROCLAIMED_BYTES = 4096
@@ -466,6 +467,7 @@ class EventKind(_Number):
     TRANSFER_RESULT = 41
     TRANSFER_PART = 42
     PORT_MAPPING = 43
+    TURN = 44
 
 
 EVENT_JOINED = EventKind.JOINED
@@ -508,6 +510,7 @@ EVENT_TRANSFER_PROGRESS = EventKind.TRANSFER_PROGRESS
 EVENT_TRANSFER_RESULT = EventKind.TRANSFER_RESULT
 EVENT_TRANSFER_PART = EventKind.TRANSFER_PART
 EVENT_PORT_MAPPING = EventKind.PORT_MAPPING
+EVENT_TURN = EventKind.TURN
 
 
 class FoundBy(_Number):
@@ -696,12 +699,14 @@ class LinkPath(_Number):
     THROUGH_LEADER = 1
     THROUGH_MEMBER = 2
     THROUGH_RELAY = 3
+    THROUGH_TURN = 4
 
 
 PATH_DIRECT = LinkPath.DIRECT
 PATH_THROUGH_LEADER = LinkPath.THROUGH_LEADER
 PATH_THROUGH_MEMBER = LinkPath.THROUGH_MEMBER
 PATH_THROUGH_RELAY = LinkPath.THROUGH_RELAY
+PATH_THROUGH_TURN = LinkPath.THROUGH_TURN
 
 RECONNECT_RETRYING = 0
 RECONNECT_RETURNED = 1
@@ -806,6 +811,7 @@ class _MmnOptions(ctypes.Structure):
     state: Any
     port_mapping: int
     reserved: int
+    turn: bytes | None
 
 
 class _MmnCard(ctypes.Structure):
@@ -1087,6 +1093,7 @@ _MmnOptions._fields_ = [
     ("state", ctypes.POINTER(_MmnStateOptions)),
     ("port_mapping", ctypes.c_uint32),
     ("reserved", ctypes.c_uint32),
+    ("turn", ctypes.c_char_p),
 ]
 _MmnCard._fields_ = [
     ("struct_size", ctypes.c_uint32),
@@ -1282,6 +1289,7 @@ FUNCTIONS: dict[str, tuple[Any, tuple[Any, ...]]] = {
     "mmn_peers": (_TEXT, (ctypes.c_uint64,)),
     "mmn_members": (_TEXT, (ctypes.c_uint64,)),
     "mmn_peer_address": (_TEXT, (ctypes.c_uint64, _TEXT)),
+    "mmn_set_turn": (ctypes.c_int32, (ctypes.c_uint64, _TEXT)),
     "mmn_peer_path": (ctypes.c_int32, (ctypes.c_uint64, _TEXT)),
     "mmn_peer_carrier": (_TEXT, (ctypes.c_uint64, _TEXT)),
     "mmn_peer_index": (ctypes.c_uint32, (ctypes.c_uint64, _TEXT)),
@@ -2083,6 +2091,29 @@ class PortMappingChanged(Event):
     """UTF-8. With success, the address, as public_address() returns it; else a sentence for the player, with a remedy."""
 
 
+@dataclasses.dataclass(frozen=True)
+class TurnChanged(Event):
+    """A TURN server of MmnOptions.turn or set_turn() has given this member a port, or gives none, or the port is lost. While
+    this member has none, the library goes on trying, each server in turn; links that do not go through the port stay. It
+    reports a failure once, until the reason changes or it succeeds. Up to 64 of these events wait for a host that takes no
+    events; beyond that it receives the newest of each server."""
+
+    kind = EventKind.TURN
+    server: str
+    """The server's URL as given, without the credentials."""
+    success: bool
+    """Whether this member has the port."""
+    code: Code
+    """Code.OK, Code.CONNECTION_FAILED (the server is unreachable, the connection to it is lost, it has forgotten the port,
+    or the list of set_turn() lacks it), Code.TIMEOUT (no answer), Code.NAME_NOT_RESOLVED, Code.AUTHENTICATION_FAILED (it
+    refuses the user name or the password, perhaps as expired: pass others to set_turn(); or its certificate is not trusted),
+    Code.MAX_CONNECTIONS_REACHED (this user, or the server, has no free port), Code.REJECTED (it refuses for another reason)
+    or Code.SERIALIZATION_ERROR (what answers there is no TURN server)."""
+    data: bytes
+    """UTF-8. With success, the address at which the server receives for this member; else a sentence, with the server's own
+    code and words where it gave some."""
+
+
 # Kind: what makes the event from the library's struct.
 _MAKERS: dict[int, Callable[[Any], Event]] = {
     1: lambda e: PeerJoined(_text_of(e.peer), e.peer_index),
@@ -2125,6 +2156,7 @@ _MAKERS: dict[int, Callable[[Any], Event]] = {
     41: lambda e: TransferResult(_text_of(e.peer), e.request, e.count, e.index, e.success != 0, TransferOutcome(e.reason), e.peer_index),
     42: lambda e: TransferPart(_text_of(e.peer), e.request, e.index, ctypes.string_at(e.data, e.length), e.peer_index),
     43: lambda e: PortMappingChanged(e.success != 0, Code(e.code), ctypes.string_at(e.data, e.length)),
+    44: lambda e: TurnChanged(_text_of(e.other), e.success != 0, Code(e.code), ctypes.string_at(e.data, e.length)),
 }
 
 __all__ += [
@@ -2195,6 +2227,7 @@ __all__ += [
     "TransferPart",
     "TransferProgress",
     "TransferResult",
+    "TurnChanged",
     "UnlinkedPeer",
 ]
 # -- End of what is generated.
@@ -2349,7 +2382,7 @@ class _Fields:
 class NetworkOptions(_Fields, _MmnOptions):
     """`MmnOptions`: all settings, each a keyword. Starts with the library's defaults, but in poll mode: handlers run in
     Room.poll(). Text, paths and bytes are set as such: `NetworkOptions(bind_address="127.0.0.1", secret=b"...", max_connections=3)`.
-    The voters of a static quorum and the relays are a str with one per line, or a list of str. `seeded` is SeededOptions, for STRATEGY_SEEDED,
+    The voters of a static quorum, the relays and the TURN servers are a str with one per line, or a list of str. `seeded` is SeededOptions, for STRATEGY_SEEDED,
     `etcd` is EtcdOptions, for STRATEGY_ETCD, and `state` is StateOptions, for a room with a state.
     """
 
@@ -2365,6 +2398,7 @@ class NetworkOptions(_Fields, _MmnOptions):
         trace_path: str | os.PathLike[str] | None = None,
         quorum_roster: str | Iterable[str] | None = None,
         relays: str | Iterable[str] | None = None,
+        turn: str | Iterable[str] | None = None,
         seeded: SeededOptions | None = None,
         etcd: EtcdOptions | None = None,
         state: StateOptions | None = None,
@@ -2380,6 +2414,7 @@ class NetworkOptions(_Fields, _MmnOptions):
             trace_path=trace_path,
             quorum_roster=quorum_roster,
             relays=relays,
+            turn=turn,
             seeded=seeded,
             etcd=etcd,
             state=state,
@@ -3817,6 +3852,10 @@ class Room(_Calls):
     def connect(self, address: str) -> None:
         """Dials "ip:port", "[v6]:port" or "name:port"; on_connection receives the outcome."""
         self._dial(address)
+
+    def set_turn(self, servers: str | Iterable[str] | None) -> None:
+        """Replaces the TURN servers and their credentials, as `turn` of NetworkOptions has them; None uses none from now on."""
+        self._do("mmn_set_turn", servers=_NONE if servers is None else servers)
 
     def poll(self, max: int = 0x7FFFFFFF) -> int:
         """In poll mode, runs the handlers of up to `max` queued events, on the calling thread, and returns their number.

@@ -521,6 +521,9 @@ def test_codes(_):
     options.port_mapping = mmn.PORT_MAPPING_ON
     must(code_of(lambda: mmn.Room("ann", code, options)) == mmn.INVALID_ARGUMENT, "relayed paths with a port of the router")
     options.port_mapping = mmn.PORT_MAPPING_OFF
+    options.turn = ["turn:127.0.0.1:9 username=u"]
+    must(code_of(lambda: mmn.Room("ann", code, options)) == mmn.INVALID_ARGUMENT, "a TURN server without a password")
+    options.turn = None
     options.relays = None
     must(code_of(lambda: mmn.Room("ann", code, options)) == mmn.INVALID_ARGUMENT, "relayed paths without a relay")
 

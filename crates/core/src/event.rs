@@ -131,6 +131,8 @@ pub enum Event {
     Relay(RelayReport),
     /// The state of the port that this node asks its router for has changed.
     PortMapping(MappingReport),
+    /// This node has got a port at a TURN server, or has none any more, or could not get one.
+    Turn(TurnReport),
     /// A message arrived.
     Message(Incoming),
     /// A broadcast that may skip members has skipped this one: its queue was full.
@@ -199,6 +201,7 @@ impl Event {
             | Self::NoRoomFound(_)
             | Self::Relay(_)
             | Self::PortMapping(_)
+            | Self::Turn(_)
             | Self::Discovered { .. } => None,
         }
     }
@@ -213,6 +216,19 @@ pub struct RelayReport {
     pub code: i32,
     /// Where the relay sees this node, while it is in it.
     pub observed: Option<SocketAddr>,
+}
+
+/// The state of the port that a TURN server gives this node.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct TurnReport {
+    /// The server's URL as the host gave it, without the credentials.
+    pub server: Arc<str>,
+    /// Number of the reason in the C ABI; 0 while this node has the port.
+    pub code: i32,
+    /// Where the server forwards to this node, while it does.
+    pub address: Option<SocketAddr>,
+    /// A sentence for the player, while it does not.
+    pub why: Arc<str>,
 }
 
 /// The state of the port that this node asks its router for.

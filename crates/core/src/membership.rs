@@ -85,6 +85,8 @@ pub struct Member {
     pub path: Path,
     /// The carrier of this node's packets to it, while its link is carried.
     pub carrier: Option<Carrier>,
+    /// Whether its packets, though direct, pass through this node's port at a TURN server.
+    pub through_turn: bool,
     /// Its path as the host knows it.
     pub shown_path: Option<LinkPath>,
     /// Its optional abilities.
@@ -142,6 +144,7 @@ impl Member {
             is_host: false,
             path: Path::Direct,
             carrier: None,
+            through_turn: false,
             shown_path: None,
             features: 0,
             reaches: BoundedMap::default(),

@@ -85,6 +85,8 @@ pub struct Node {
     carrying: carriers::Refusals,
     relays: relays::Relays,
     mapping: mapping::Mapping,
+    /// Where a TURN server forwards to this node.
+    turn_address: Option<SocketAddr>,
     closed_port: closed_ports::ClosedPort,
     pauses: punching::Pauses,
     lists: punching::Lists,
@@ -180,6 +182,7 @@ impl Node {
             carrying: carriers::Refusals::default(),
             relays: relays::Relays::default(),
             mapping: mapping::Mapping::default(),
+            turn_address: None,
             closed_port: closed_ports::ClosedPort::default(),
             pauses: punching::Pauses::default(),
             lists: punching::Lists::default(),
@@ -532,12 +535,17 @@ impl Node {
                 peer,
                 address,
                 came,
-            } => self.seen_at(now, &peer, address, came),
+                through_turn,
+            } => {
+                self.note_turn(&peer, through_turn);
+                self.seen_at(now, &peer, address, came);
+            }
             Input::Refused { peer, sent } => self.refused(now, &peer, sent),
             Input::Answered { address } => self.introductions.answered(now, address),
             Input::CannotCarry { from, target } => self.report_not_carried(&from, target),
             Input::Relay { relay, change } => self.relay_changed(now, relay, change),
             Input::Mapping(change) => self.mapping_changed(now, change),
+            Input::Turn(address) => self.turn_changed(now, address),
             Input::DialFailed { peer, permanent } => {
                 self.dial_failed(now, &peer, permanent);
             }

@@ -79,20 +79,23 @@ pub enum LinkPath {
     Member(PeerId),
     /// This relay carries the packets.
     Relay(RelayNumber),
+    /// From socket to socket, and at this end through a TURN server.
+    Turn,
 }
 
 impl LinkPath {
     /// The member that carries the packets to the peer, if one does.
     pub fn carrier(&self) -> Option<&PeerId> {
         match self {
-            Self::Direct | Self::Relay(_) => None,
+            Self::Direct | Self::Relay(_) | Self::Turn => None,
             Self::Leader(carrier) | Self::Member(carrier) => Some(carrier),
         }
     }
 }
 
 impl Path {
-    /// The path that leads to `address`.
+    /// The path that leads to `address`. One through this node's port at a TURN server is direct: the other end does not notice
+    /// it, and the room uses it alike.
     pub fn to(address: SocketAddr) -> Self {
         carried_by(address).map_or(Self::Direct, Self::Carried)
     }

@@ -92,6 +92,8 @@ pub struct Punching {
     pub(super) rounds: Option<Pace>,
     /// The last time at which addresses of the peer began the rounds anew.
     pub(super) began: Option<Time>,
+    /// Whether enough rounds have failed, and the peer gets this node's address at a TURN server, too.
+    pub(super) needs_turn: bool,
 }
 
 impl Punching {

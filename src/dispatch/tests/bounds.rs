@@ -4,7 +4,7 @@ use super::*;
 use crate::core::election::seeded::MemberState;
 use crate::core::event::MappingFault;
 use crate::core::path::LinkPath;
-use crate::dispatch::{MappingReport, RelayReport};
+use crate::dispatch::{MappingReport, RelayReport, TurnReport};
 
 const MANY: u32 = 20_000;
 
@@ -234,6 +234,29 @@ fn beyond_64_reports_of_a_mapped_port_the_newest_waits() {
     let reported: Vec<_> = seen.try_iter().collect();
     assert_eq!(reported.len(), 64);
     assert_eq!(reported[63], report(MappingFault::Refused));
+}
+
+#[test]
+fn beyond_64_reports_of_turn_servers_the_newest_of_each_waits() {
+    let report = |server: &str, code| {
+        Event::Turn(TurnReport {
+            server: server.into(),
+            code,
+            address: None,
+            why: "".into(),
+        })
+    };
+    let (dispatch, seen) = host();
+    for _ in 0..MANY {
+        dispatch.push(report("a", -19));
+        dispatch.push(report("b", -17));
+        assert!(waiting(&dispatch) <= 64);
+    }
+    dispatch.push(report("b", 0));
+    drain(&dispatch.shared);
+    let reported: Vec<_> = seen.try_iter().collect();
+    assert_eq!(reported.len(), 64);
+    assert_eq!(reported[62..], [report("a", -19), report("b", 0)]);
 }
 
 #[test]

@@ -11,7 +11,7 @@ use bytes::Bytes;
 
 use super::*;
 use crate::core::event::{
-    MappingFault, MappingReport, Receipt, Transfer, TransferNews, TransferOutcome,
+    MappingFault, MappingReport, Receipt, Transfer, TransferNews, TransferOutcome, TurnReport,
 };
 use crate::core::path::LinkPath;
 use crate::dispatch::{Delivery, DiscoveryRefused, FoundBy, Incoming, Left, RelayReport, Returned};
@@ -220,6 +220,36 @@ fn reports() -> Vec<(Event, Seen)> {
                 "",
                 "relay.example:7844",
                 b"the relay asks for another token, or has another key than the given one; compare both with the relay's",
+                [0, 0, 0, 0, 0, -17, 0, 0, 0],
+            ),
+        ),
+        (
+            Event::Turn(TurnReport {
+                server: "turns:a:443".into(),
+                code: 0,
+                address: Some("203.0.113.7:50001".parse().expect("an address")),
+                why: "".into(),
+            }),
+            expected(
+                44,
+                "",
+                "turns:a:443",
+                b"203.0.113.7:50001",
+                [0, 0, 0, 0, 0, 0, 0, 0, 1],
+            ),
+        ),
+        (
+            Event::Turn(TurnReport {
+                server: "turns:a:443".into(),
+                code: -17,
+                address: None,
+                why: "why".into(),
+            }),
+            expected(
+                44,
+                "",
+                "turns:a:443",
+                b"why",
                 [0, 0, 0, 0, 0, -17, 0, 0, 0],
             ),
         ),

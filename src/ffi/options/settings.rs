@@ -5,11 +5,13 @@ use std::net::IpAddr;
 use std::path::PathBuf;
 use std::time::Duration;
 
+use zeroize::Zeroizing;
+
 use super::MmnOptions;
 use crate::config::{
     Config, ConfigError, DiscoveryMode, DispatchMode, Etcd as ConfiguredEtcd, EtcdIdentity,
     EtcdLogin, EtcdSettings, MAX_IDENTITY_KEY_BYTES, MAX_SECRET_BYTES, ManualOverrideRecovery,
-    Paths, Relay, Secret,
+    Paths, Relay, Secret, TurnServer,
 };
 use crate::core::election::Entry;
 use crate::core::election::etcd::EtcdConfig;
@@ -41,6 +43,7 @@ pub(in crate::ffi) struct Pointed {
     pub(super) seeded: Option<Seeded>,
     pub(super) etcd: Option<Etcd>,
     pub(super) relays: Option<String>,
+    pub(super) turn: Option<Zeroizing<String>>,
     pub(super) state: Option<MmnStateOptions>,
 }
 
@@ -125,6 +128,11 @@ impl Pointed {
                 true => None,
                 // SAFETY: as above.
                 false => Some(unsafe { text("relays", options.relays) }?.to_owned()),
+            },
+            turn: match options.turn.is_null() {
+                true => None,
+                // SAFETY: as above.
+                false => Some(unsafe { text("turn", options.turn) }?.to_owned().into()),
             },
             state: match options.state.is_null() {
                 true => None,
@@ -311,6 +319,8 @@ pub(in crate::ffi) fn config(
     choice("reserved", options.reserved, &[(0, ())], "0")?;
     let relays = pointed.relays.as_deref().map(Relay::parse_list);
     let relays = relays.transpose()?.unwrap_or_default();
+    let turn = pointed.turn.as_deref();
+    let turn = turn.map(|text| TurnServer::parse_list(text)).transpose()?;
     let seeded = pointed.seeded.as_ref();
     if seeded.is_some() && options.strategy != MMN_STRATEGY_SEEDED {
         return Err(ConfigError::SeededWithoutStrategy);
@@ -365,6 +375,7 @@ pub(in crate::ffi) fn config(
         relays,
         paths,
         port_mapping,
+        turn: turn.unwrap_or_default(),
         state: pointed.state.as_ref().map(MmnStateOptions::limits),
         ..numbers
     }

@@ -9,6 +9,7 @@ use super::settings::Seeded;
 use super::*;
 use crate::config::{
     Config, ConfigError, DiscoveryMode, DispatchMode, Paths, Relay, Secret, StateOptions,
+    TurnServer,
 };
 use crate::core::election::seeded::{Intervals, SeededRules, Seeding};
 use crate::core::quorum::Quorum;
@@ -26,8 +27,18 @@ fn nothing() -> Pointed {
         seeded: None,
         etcd: None,
         relays: None,
+        turn: None,
         state: None,
     }
+}
+
+/// The error of a room with these TURN servers.
+fn turn_broken(turn: &str, options: &MmnOptions) -> ConfigError {
+    let pointed = Pointed {
+        turn: Some(turn.to_owned().into()),
+        ..nothing()
+    };
+    config(options, pointed).expect_err("a broken rule")
 }
 
 /// The error of a room with these relays.
@@ -109,13 +120,17 @@ fn seeded_field_broken(change: impl FnOnce(&mut Seeded)) -> ConfigError {
 #[test]
 fn the_struct_has_no_hidden_padding() {
     let pointer = size_of::<usize>();
-    let numbers = size_of::<MmnOptions>() - 13 * pointer;
+    let numbers = size_of::<MmnOptions>() - 14 * pointer;
     assert_eq!(numbers, 50 * size_of::<u32>());
     assert_eq!(std::mem::offset_of!(MmnOptions, on_event), 8);
-    let last = size_of::<MmnOptions>() - 8;
+    let turn = size_of::<MmnOptions>() - pointer;
+    let last = turn - 8;
     assert_eq!(std::mem::offset_of!(MmnOptions, port_mapping), last);
     let relays = last - 2 * pointer;
-    assert_eq!(MmnOptions::EARLIER, [last, last - pointer, relays - 8]);
+    assert_eq!(
+        MmnOptions::EARLIER,
+        [turn, last, last - pointer, relays - 8]
+    );
     assert_eq!(size_of::<MmnStateOptions>(), 16);
 }
 
@@ -182,6 +197,10 @@ fn the_error_names_the_first_broken_rule_the_value_and_the_allowed_ones() {
         (
             broken(|options| options.carry_bytes_per_second = 1499),
             "carry_bytes_per_second is 1499; give 1500 or more, or 0 to carry for no other members",
+        ),
+        (
+            turn_broken("turn:a username=u", &MmnOptions::default()),
+            "turn, line 1: it has no password=; give username= and password= behind the address",
         ),
         (
             broken(|options| options.port_mapping = 2),
@@ -674,6 +693,7 @@ fn every_field_arrives() {
         seeded: None,
         etcd: None,
         relays: None,
+        turn: None,
         state: Some(MmnStateOptions {
             tail_entries: 256,
             tail_bytes: 64 << 20,
@@ -773,6 +793,17 @@ fn every_field_arrives() {
         ..Config::default()
     };
     assert_eq!(config(&options, pointed), Ok(expected));
+    let turn = "turns:turn.example:443 username=u password=p";
+    let pointed = Pointed {
+        turn: Some(turn.to_owned().into()),
+        ..nothing()
+    };
+    let expected = Config {
+        discovery: DiscoveryMode::Off,
+        turn: TurnServer::parse_list(turn).expect("a server"),
+        ..Config::default()
+    };
+    assert_eq!(config(&MmnOptions::default(), pointed), Ok(expected));
     let options = MmnOptions {
         port_mapping: MMN_PORT_MAPPING_ON,
         ..MmnOptions::default()

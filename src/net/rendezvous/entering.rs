@@ -4,7 +4,7 @@ use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::Duration;
 
-use quinn::{ConnectError, Connection, IdleTimeout, TransportConfig, VarInt};
+use quinn::{ClientConfig, ConnectError, Connection, IdleTimeout, TransportConfig, VarInt};
 use room_transport::closing::{DialError, abi};
 use room_transport::identity::{SERVER_NAME, client_config_with_alpn};
 use room_transport::quic::transport_config;
@@ -14,12 +14,15 @@ use thiserror::Error;
 use tokio::task::JoinSet;
 use tokio::time::{sleep, timeout};
 
+use super::super::dial::Connector;
 use super::super::names::LookupError;
+use super::super::turn::TURN_AFTER;
 use super::Entrance;
 use super::link::{LinkToRelay, read_frame};
 use crate::config::Relay;
 use crate::core::address::is_dialable;
 use crate::core::path::RelayNumber;
+use crate::core::virtual_address::{behind_turn, on_the_network, through_turn};
 use crate::error::Code;
 use crate::target::Host;
 
@@ -29,6 +32,8 @@ const STEP: Duration = Duration::from_secs(3);
 const MAX_ADDRESSES: usize = 4;
 /// Time between two dials at different addresses.
 const STAGGER: Duration = Duration::from_millis(250);
+/// Time for plain UDP to answer after all, when the way through a TURN server has.
+const ONCE_MORE: Duration = Duration::from_millis(700);
 /// A router forgets most mappings after 30 s or more (RFC 9308 section 3.2).
 const KEEP_ALIVE: Duration = Duration::from_secs(10);
 const IDLE: Duration = Duration::from_secs(30);
@@ -98,6 +103,25 @@ impl NotEntered {
     }
 }
 
+/// Dials a relay at an address.
+async fn dial(
+    gate: &Connector,
+    config: ClientConfig,
+    address: SocketAddr,
+    limit: Duration,
+) -> Result<Connection, NotEntered> {
+    let connecting = gate.endpoint.connect_with(config, address, SERVER_NAME);
+    let connecting = connecting.map_err(|error| match error {
+        ConnectError::EndpointStopping => NotEntered::Closing,
+        error => DialError::from(error).into(),
+    })?;
+    let connected = timeout(limit, connecting).await;
+    let connected = connected.map_err(|_| DialError::TimedOut)?;
+    let connection = connected.map_err(DialError::from)?;
+    gate.tunnels.turn().note_answer(address);
+    Ok(connection)
+}
+
 /// A relay, and what it takes to enter it.
 pub(super) struct Door {
     pub(super) number: RelayNumber,
@@ -114,28 +138,52 @@ impl Door {
         let config = client_config_with_alpn(&gate.identity, self.relay.key, transport, RELAY_ALPN)
             .map_err(|error| NotEntered::Internal(error.to_string()))?;
         let mut dials = JoinSet::new();
-        for (address, nth) in self.addresses().await?.into_iter().zip(0..) {
+        let addresses = self.addresses().await?;
+        let through_turn = match gate.tunnels.turn().is_configured() {
+            true => addresses.iter().copied().filter_map(through_turn).collect(),
+            false => Vec::new(),
+        };
+        let first = |is_plain| match is_plain {
+            true => Duration::ZERO,
+            false => TURN_AFTER,
+        };
+        let dialled = addresses
+            .into_iter()
+            .zip(0..)
+            .chain(through_turn.into_iter().zip(0..));
+        for (address, nth) in dialled {
             let (gate, config) = (Arc::clone(gate), config.clone());
+            let is_plain = behind_turn(address).is_none();
+            let wait = first(is_plain) + STAGGER * nth;
             dials.spawn(async move {
-                sleep(STAGGER * nth).await;
-                let connecting = gate.endpoint.connect_with(config, address, SERVER_NAME);
-                let connecting = connecting.map_err(|error| match error {
-                    ConnectError::EndpointStopping => NotEntered::Closing,
-                    error => DialError::from(error).into(),
-                })?;
-                match timeout(STEP, connecting).await {
-                    Ok(connected) => connected.map_err(|error| DialError::from(error).into()),
-                    Err(_) => Err(DialError::TimedOut.into()),
+                sleep(wait).await;
+                if !is_plain {
+                    let turn = gate.tunnels.turn();
+                    let opened = timeout(STEP, turn.is_open()).await;
+                    let way = turn.way_to(on_the_network(address));
+                    opened.ok().and(way).ok_or(DialError::TimedOut)?;
                 }
+                let dial = |to, limit| dial(&gate, config.clone(), to, limit);
+                let connection = dial(address, STEP).await?;
+                if is_plain {
+                    return Ok(connection);
+                }
+                // A relay that was not there a moment ago may answer plain UDP by now, and the link stays where it is made.
+                let plain = dial(on_the_network(address), ONCE_MORE).await;
+                Ok(plain.unwrap_or(connection))
             });
         }
         let mut failed = NotEntered::NoAddress;
+        let mut has_failed = false;
         while let Some(ended) = dials.join_next().await {
             match ended {
                 Ok(Ok(connection)) => return Ok(connection),
+                // Any answer is more use to the host than silence.
+                Ok(Err(NotEntered::Dial(DialError::TimedOut))) if has_failed => {}
                 Ok(Err(error)) => failed = error,
                 Err(panicked) => failed = NotEntered::Internal(panicked.to_string()),
             }
+            has_failed = true;
         }
         Err(failed)
     }

@@ -25,7 +25,7 @@ mod routes;
 
 use std::collections::BTreeMap;
 use std::io::IoSliceMut;
-use std::net::SocketAddr;
+use std::net::{SocketAddr, SocketAddrV4};
 use std::sync::atomic::Ordering;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::task::{Context, Waker};
@@ -44,10 +44,11 @@ use tokio::time::Instant;
 
 pub(crate) use self::routes::Via;
 use self::routes::{Form, RouteId, RouteTable};
+use super::turn_port::TurnPort;
 use crate::core::bounded::BoundedMap;
 use crate::core::id::Fingerprint;
 use crate::core::path::{MAX_RELAYS, Path, RelayNumber};
-use crate::core::virtual_address::{VirtualId, id_at, virtual_id};
+use crate::core::virtual_address::{VirtualId, behind_turn, is_virtual, through_turn, virtual_id};
 
 /// Packets out of tunnels that came through one carrier and wait for the socket's reader, at most; the oldest is dropped.
 const MAX_ARRIVED_OF_ONE: usize = 512;
@@ -114,6 +115,7 @@ pub(crate) struct Tunnels {
     departures: Arc<Departures>,
     counters: Arc<Counters>,
     shaper: Arc<Shaper>,
+    turn: TurnPort,
 }
 
 #[derive(Debug)]
@@ -140,8 +142,9 @@ struct Links {
 /// Packets out of tunnels, for the socket's reader.
 #[derive(Debug, Default)]
 struct Arrived {
-    /// By the carrier through which they came, so that none displaces the packets that came through others.
-    packets: Queues<Via, (SocketAddr, Bytes), MAX_ARRIVED_OF_ONE, MAX_ARRIVED>,
+    /// By the carrier through which they came, so that none displaces the packets that came through others; `None` is the TURN
+    /// server.
+    packets: Queues<Option<Via>, (SocketAddr, Bytes), MAX_ARRIVED_OF_ONE, MAX_ARRIVED>,
     reader: Option<Waker>,
 }
 
@@ -202,7 +205,13 @@ impl Tunnels {
             departures: Arc::default(),
             counters: Arc::default(),
             shaper: Arc::new(Shaper::new(Rate::BytesPerSecond(carry))),
+            turn: TurnPort::default(),
         }
+    }
+
+    /// This node's port at a TURN server.
+    pub(crate) fn turn(&self) -> &TurnPort {
+        &self.turn
     }
 
     /// Adds a link to a carrier. It replaces earlier links to that one. Requires a tokio runtime.
@@ -498,7 +507,7 @@ impl Tunnels {
         let mut displaced = None;
         for route in found {
             let arrival = (route.address(), packet.clone());
-            let dropped = arrived.packets.push(via, arrival);
+            let dropped = arrived.packets.push(Some(via), arrival);
             displaced = Some(displaced.unwrap_or_default() + dropped);
         }
         let reader = displaced.and_then(|_| arrived.reader.take());
@@ -509,8 +518,29 @@ impl Tunnels {
         displaced
     }
 
+    /// Queues a packet for the socket's reader that a peer sent to this node's port at a TURN server.
+    pub(super) fn arrive_from_turn(&self, peer: SocketAddrV4, packet: &[u8]) {
+        let Some(from) = through_turn(peer.into()) else {
+            return;
+        };
+        let mut arrived = self.arrived();
+        let packet = Bytes::copy_from_slice(packet);
+        let dropped = arrived.packets.push(None, (from, packet));
+        let reader = arrived.reader.take();
+        drop(arrived);
+        if let Some(reader) = reader {
+            reader.wake();
+        }
+        self.counters.drop_packets(dropped);
+    }
+
     /// Takes a packet from quinn if it is for a virtual address. Packets without room are lost, as on a line.
     pub(super) fn take(&self, transmit: &Transmit<'_>) -> bool {
+        if let Some(peer) = behind_turn(transmit.destination) {
+            self.departures.notify(transmit.destination);
+            self.counters.drop_packets(self.turn.send(peer, transmit));
+            return true;
+        }
         let Some(route) = RouteId::at(transmit.destination) else {
             self.departures.notify(transmit.destination);
             return false;
@@ -585,7 +615,7 @@ impl Tunnels {
         );
         let via = Via::Member([1; 8]);
         let packet = Bytes::from_static(packet);
-        arrived.packets.push(via, (address, packet));
+        arrived.packets.push(Some(via), (address, packet));
         if let Some(reader) = arrived.reader.take() {
             reader.wake();
         }
@@ -611,7 +641,7 @@ impl Tunnels {
 
 /// Whether a packet that the system's socket received has a virtual sender address: it is forged.
 pub(super) fn is_forged(from: SocketAddr) -> bool {
-    id_at(from).is_some()
+    is_virtual(from)
 }
 
 #[cfg(test)]

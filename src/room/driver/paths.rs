@@ -3,12 +3,12 @@
 use std::net::SocketAddr;
 
 use super::Driver;
-use crate::core::event::{MappingFault, MappingReport};
+use crate::core::event::{MappingFault, MappingReport, TurnReport};
 use crate::core::id::{Fingerprint, PeerId};
 use crate::core::introductions::Dial;
 use crate::core::node::{Event, Input};
 use crate::core::path::{Carrier, Path};
-use crate::core::virtual_address::{VirtualId, virtual_id};
+use crate::core::virtual_address::{VirtualId, behind_turn, on_the_network, virtual_id};
 use crate::net::closed_ports::RefusedPacket;
 use crate::net::socket::canonical;
 use crate::net::tunnel::{CannotCarry, Via};
@@ -53,15 +53,22 @@ impl Driver {
     /// Notifies the core where a peer's packets come from, if that is new.
     pub(super) fn report_address(&mut self, peer: &PeerId) {
         if let Some((at, was_dialled)) = self.sessions.moved_to(peer) {
-            let (peer, address) = (peer.clone(), canonical(at));
+            let (peer, address) = (peer.clone(), canonical(on_the_network(at)));
             tracing::debug!(%peer, %address, "its packets come from here");
             let came = !was_dialled;
             self.feed(Input::SeenAt {
                 peer,
                 address,
                 came,
+                through_turn: behind_turn(at).is_some(),
             });
         }
+    }
+
+    /// Handles a new state of the port at a TURN server.
+    pub(super) fn turn_reports(&mut self, report: TurnReport) {
+        self.feed(Input::Turn(report.address));
+        self.notify(Event::Turn(report));
     }
 
     /// Lets the router be asked again if its address has changed since it was asked, as after a new connection to the provider.
@@ -99,7 +106,7 @@ impl Driver {
     pub(super) fn answered(&mut self, key: Fingerprint, at: SocketAddr) {
         let core = &self.node.core;
         if Path::to(at).is_direct() && core.knows(self.node.now(), key) {
-            let address = canonical(at);
+            let address = canonical(on_the_network(at));
             self.feed(Input::Answered { address });
         }
     }

@@ -603,6 +603,15 @@ static int room_forward(void)
 
 static int room_disconnect(void)
     MESSAGE(more.mmn_disconnect(any_room(), stranger_mostly(), (int32_t)chance(), m.data, m.length > 3072 ? 3072 : m.length))
+static const char *any_turn(void)
+{
+    static const char *const lines[] = {
+        NULL, "", "turn:127.0.0.1:9 username=u password=p", "turn:127.0.0.1:9 username=u",
+        "turns:127.0.0.1:9 username=u password=p\nturn:127.0.0.1:9?transport=tcp username=u password=p",
+    };
+    return lines[below(sizeof lines / sizeof *lines)];
+}
+
 static int join_payload(void) MESSAGE(more.mmn_set_join_payload(any_room(), m.data, m.length))
 static int reject(void) MESSAGE(more.mmn_reject_join(any_room(), any_request(), (int32_t)chance(), m.data, m.length))
 
@@ -731,6 +740,7 @@ static int property(void)
     X(mmn_reject_join, 1, reject())                                                                            \
     X(mmn_kick, 2, kick())                                                                                     \
     X(mmn_unban, 1, code(more.mmn_unban(any_room(), any_peer())))                                              \
+    X(mmn_set_turn, 1, code(more.mmn_set_turn(any_room(), any_turn())))                                        \
     X(mmn_set_max_peers, 1, code(more.mmn_set_max_peers(any_room(), one_in(8) ? below(4) : 64)))               \
     X(mmn_leader, 4, text(more.mmn_leader(any_room()), 64))                                                    \
     X(mmn_is_leader, 4, flag(more.mmn_is_leader(any_room())))                                                  \

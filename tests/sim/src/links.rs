@@ -939,6 +939,7 @@ impl World {
             is_host: self.settings.host == Some(other),
             path: self.path_of(id),
             carrier: self.carrier_at(id, end).map(|via| self.carrier_of(via)),
+            through_turn: false,
             features: hello.features,
             ours,
             theirs,

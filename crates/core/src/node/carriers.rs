@@ -185,7 +185,10 @@ impl Node {
 
     fn path_of(&self, member: &Member) -> Option<LinkPath> {
         if member.path.is_direct() {
-            return Some(LinkPath::Direct);
+            return Some(match member.through_turn {
+                true => LinkPath::Turn,
+                false => LinkPath::Direct,
+            });
         }
         let carrier = match (&member.carrier, &member.shown_path) {
             (Some(carrier), _) => carrier.clone(),

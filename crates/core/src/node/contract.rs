@@ -78,6 +78,8 @@ pub struct LinkUp {
     pub path: Path,
     /// The carrier of this node's packets to it.
     pub carrier: Option<Carrier>,
+    /// Whether its packets, though direct, pass through this node's port at a TURN server.
+    pub through_turn: bool,
     /// Its optional abilities ([`Hello::features`](crate::wire::Hello::features)).
     pub features: u64,
     /// Election data of this node's Hello.
@@ -289,6 +291,8 @@ pub enum Input {
         address: SocketAddr,
         /// Whether the peer dialled this node.
         came: bool,
+        /// Whether they pass through this node's port at a TURN server.
+        through_turn: bool,
     },
     /// The system reports that the peer's port is closed (ICMP "port unreachable"): the report comes from the present
     /// address of the peer's link. It is a hint, and no proof that the peer's process has died.
@@ -319,6 +323,8 @@ pub enum Input {
     },
     /// The router has answered to a request for a port, or has not.
     Mapping(MappingChange),
+    /// A TURN server forwards from this address to this node from now on; or none does.
+    Turn(Option<SocketAddr>),
     /// A dial that this node asked for ended without a link.
     DialFailed {
         /// The peer.

@@ -183,6 +183,7 @@ impl Node {
         };
         member.path = link.path;
         member.carrier.clone_from(&link.carrier);
+        member.through_turn = link.through_turn;
         member.features = link.features;
         member.punching = Punching::default();
         let agrees = member.knows_paths();

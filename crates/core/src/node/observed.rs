@@ -37,6 +37,15 @@ impl Node {
         self.report_observed(now, peer);
     }
 
+    /// Notes whether the packets of a link pass through this node's port at a TURN server: of two links of a session the other one may
+    /// be used now.
+    pub(super) fn note_turn(&mut self, peer: &PeerId, through_turn: bool) {
+        if let Some(member) = self.membership.get_mut(peer) {
+            self.paths_changed |= member.through_turn != through_turn;
+            member.through_turn = through_turn;
+        }
+    }
+
     /// Reports to the peers where this node sees them, and announces their new addresses, as far as the intervals allow.
     pub(super) fn report_all_observed(&mut self, now: Time) {
         for peer in self.membership.ids() {
@@ -83,11 +92,12 @@ impl Node {
         mapped.or_else(|| self.public_addresses().first().copied())
     }
 
-    /// Where members and relays see this node.
+    /// Where members and relays see this node; not at its port at a TURN server, which is in no network of this node.
     pub(super) fn all_observed(&self) -> impl Iterator<Item = SocketAddr> {
         let members = self.membership.iter();
         let seen = members.filter_map(|(_, member)| member.observations.of_me.address);
-        seen.chain(self.relays.observed())
+        let all = seen.chain(self.relays.observed());
+        all.filter(|at| self.turn_address != Some(*at))
     }
 
     /// The address of the internet at which most members see this node; several if as many see each of them.
@@ -122,6 +132,24 @@ impl Node {
             }
         }
         addresses
+    }
+
+    /// Adds this node's address at a TURN server to a list for a peer with these addresses, as the last one. Only the server states it:
+    /// so it gets single packets until it answers, and a private one is for peers of the same network, as it would lead others astray
+    /// in theirs.
+    pub(super) fn add_turn_address(&self, addresses: &mut Vec<SocketAddr>, theirs: &[SocketAddr]) {
+        let is_near = || self.is_in_same_network(&self.public_addresses(), theirs);
+        let Some(address) = self
+            .turn_address
+            .filter(|_| !self.config.relayed_only)
+            .filter(|at| is_global(at.ip()) || is_near())
+        else {
+            return;
+        };
+        if !addresses.contains(&address) {
+            addresses.truncate(MAX_EXCHANGED_ADDRESSES - 1);
+            addresses.push(address);
+        }
     }
 
     /// Whether a peer with these addresses is in a network of this node: it has a private address, or the same address

@@ -7,7 +7,7 @@
 //! for each address that never answered.
 
 use super::*;
-use crate::address::is_of_one_machine;
+use crate::address::{is_dialable, is_of_one_machine};
 use crate::bounded::BoundedMap;
 use crate::path_search::{Ends, Flapping, TakeOver};
 use crate::wire::MAX_EXCHANGED_ADDRESSES;
@@ -34,6 +34,8 @@ const BETWEEN_NEW_BEGINNINGS: Duration = Duration::from_secs(10);
 /// Rounds of a peer that are answered at once, and the time for each further one; earlier ones are ignored.
 const FIRST_ROUNDS: u32 = 2;
 const BETWEEN_ROUNDS: Duration = Duration::from_millis(1500);
+/// Rounds after which a peer gets this node's address at a TURN server, too: a pair that can do without has linked by then.
+const ROUNDS_WITHOUT_TURN: u32 = 4;
 /// Longest wait for the answer to a [`Message::Punch`].
 const ANSWERED_WITHIN: Duration = Duration::from_secs(3);
 
@@ -139,7 +141,11 @@ impl Node {
 
     fn send_addresses(&mut self, now: Time, peer: &PeerId) {
         let theirs: Vec<_> = self.introductions.addresses_of(peer).collect();
-        let addresses = self.addresses_for(&theirs);
+        let mut addresses = self.addresses_for(&theirs);
+        let member = self.membership.get(peer);
+        if member.is_some_and(|member| member.punching.needs_turn) {
+            self.add_turn_address(&mut addresses, &theirs);
+        }
         let mapped = self.mapping.address();
         let Some(member) = self.membership.get_mut(peer) else {
             return;
@@ -238,7 +244,26 @@ impl Node {
             punching.due = Some(now + WAITS[next.min(WAITS.len() - 1)]);
             let is_answer = false;
             self.transmit(&peer, Message::Punch { round, is_answer });
+            self.consider_turn(now, &peer, round);
         }
+    }
+
+    /// Sends a peer this node's address at a TURN server, if it has one and enough rounds have failed.
+    fn consider_turn(&mut self, now: Time, peer: &PeerId, round: u32) {
+        if self.turn_address.is_none() || round < ROUNDS_WITHOUT_TURN {
+            return;
+        }
+        if let Some(member) = self.membership.get_mut(peer)
+            && !std::mem::replace(&mut member.punching.needs_turn, true)
+        {
+            self.send_addresses(now, peer);
+        }
+    }
+
+    /// Handles another address of this node at a TURN server, or the loss of it.
+    pub(super) fn turn_changed(&mut self, now: Time, address: Option<SocketAddr>) {
+        self.turn_address = address.filter(|at| is_dialable(*at));
+        self.send_changed_addresses(now);
     }
 
     /// Handles the beginning of a round, or its answer.
@@ -268,6 +293,7 @@ impl Node {
             let is_answer = true;
             self.transmit(from, Message::Punch { round, is_answer });
             self.dial_in_round(now, from, round);
+            self.consider_turn(now, from, round);
         }
     }
 

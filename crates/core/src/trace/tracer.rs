@@ -90,6 +90,7 @@ impl Tracer {
             | Input::CannotCarry { .. }
             | Input::Relay { .. }
             | Input::Mapping(_)
+            | Input::Turn(_)
             | Input::HostDialing(_)
             | Input::HostSilentSince(_)
             | Input::WallClock(_)
@@ -406,6 +407,7 @@ fn reported(event: &Event) -> Option<What> {
         | Event::Transfer(_)
         | Event::Relay(_)
         | Event::PortMapping(_)
+        | Event::Turn(_)
         | Event::NoRoomFound(_)
         | Event::Discovered { .. } => return None,
     })

@@ -539,6 +539,7 @@ fn links_to(record: &Record, lone: bool, hold_binds: bool) -> Input {
         is_host: false,
         path: Path::Direct,
         carrier: None,
+        through_turn: false,
         features: 0,
         ours: side(Record::default(), lone),
         theirs: side(record.clone(), false),

@@ -266,6 +266,7 @@ impl World {
             peer: self.slots[other].id.clone(),
             address: self.slots[other].address,
             came: false,
+            through_turn: false,
         };
         let _ = self.feed(slot, seen);
     }

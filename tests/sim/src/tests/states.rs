@@ -157,6 +157,15 @@ fn the_state_keeps_its_promises_with_relays() {
     simulate("relays");
 }
 
+/// A member of gossip that links with two leaders, which never link with each other, follows each in turn for ever.
+#[test]
+fn the_state_of_the_others_rests_beside_a_member_between_two_leaders() {
+    for seed in [196, 220, 244, 259] {
+        let outcome = run_with_state(&draw_of("relays")(seed), Trace::off());
+        assert_eq!(outcome.violation.map(|it| it.to_string()), None, "{seed}");
+    }
+}
+
 #[test]
 fn a_member_that_changes_its_frames_of_the_state_neither_ends_nor_swells_the_others() {
     for (name, _) in KINDS {

@@ -43,6 +43,7 @@ impl World {
             is_host: false,
             path: Path::Direct,
             carrier: None,
+            through_turn: false,
             features: 0,
             ours,
             theirs: Opaque::of(&Side {

@@ -11,8 +11,9 @@ use rand::{Rng, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 
 use bytes::Bytes;
+use room_core::election::gossip::Gossip;
 use room_core::id::{Incarnation, PeerId};
-use room_core::node::Event;
+use room_core::node::{Event, Node};
 use room_core::time::{Duration, Time};
 use room_state::ballot::MemberId;
 use room_state::entry::{
@@ -565,7 +566,10 @@ impl World {
         // The members of each leader, which have links with it.
         let mut rooms: BTreeMap<usize, Vec<usize>> = BTreeMap::new();
         for slot in states.members.keys() {
-            if let Some(leader) = self.leader_of(*slot) {
+            if let Some(leader) = self
+                .leader_of(*slot)
+                .filter(|_| !self.stands_between_leaders(*slot))
+            {
                 rooms.entry(leader).or_default().push(*slot);
             }
         }
@@ -615,6 +619,30 @@ impl World {
         let leads = self.node(leader)?.is_leader();
         (leads && (leader == slot || self.is_session_with_present_life(slot, leader)))
             .then_some(leader)
+    }
+
+    /// Whether a member of a room of gossip has links that count with two leaders that have none with each other. Each of them leads
+    /// on, the member follows each as it declares itself, and its state never rests.
+    fn stands_between_leaders(&self, slot: usize) -> bool {
+        let Some(node) = self
+            .node(slot)
+            .filter(|node| node.election().of::<Gossip>().is_some())
+        else {
+            return false;
+        };
+        let knows = |node: &Node, other: usize| node.is_eligible(&self.slots[other].id);
+        let leads = |place: &usize| self.node(*place).is_some_and(Node::is_leader);
+        let leaders: Vec<_> = (0..self.slots.len())
+            .filter(|place| *place != slot && leads(place) && knows(node, *place))
+            .collect();
+        let are_apart = |one: usize, other: usize| {
+            let knows = |from, to| self.node(from).is_some_and(|node| knows(node, to));
+            !knows(one, other) && !knows(other, one)
+        };
+        let mut pairs = leaders
+            .iter()
+            .flat_map(|one| leaders.iter().map(move |other| (*one, *other)));
+        pairs.any(|(one, other)| one < other && are_apart(one, other))
     }
 
     fn check_room(&self, states: &States, members: &[usize]) -> Result<(), String> {

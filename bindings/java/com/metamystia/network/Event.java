@@ -670,6 +670,29 @@ public sealed interface Event {
         }
     }
 
+    /**
+     * A TURN server of MmnOptions.turn or mmn_set_turn has given this member a port, or gives none, or the port is lost.
+     * While this member has none, the library goes on trying, each server in turn; links that do not go through the port
+     * stay. It reports a failure once, until the reason changes or it succeeds. Up to 64 of these events wait for a host
+     * that takes no events; beyond that it receives the newest of each server.
+     *
+     * @param server The server's URL as given, without the credentials.
+     * @param success Whether this member has the port.
+     * @param code NativeMethods.OK, NativeMethods.CONNECTION_FAILED (the server is unreachable, the connection to it is
+     * lost, it has forgotten the port, or the list of mmn_set_turn lacks it), NativeMethods.TIMEOUT (no answer),
+     * NativeMethods.NAME_NOT_RESOLVED, NativeMethods.AUTHENTICATION_FAILED (it refuses the user name or the password,
+     * perhaps as expired: pass others to mmn_set_turn; or its certificate is not trusted),
+     * NativeMethods.MAX_CONNECTIONS_REACHED (this user, or the server, has no free port), NativeMethods.REJECTED (it refuses
+     * for another reason) or NativeMethods.SERIALIZATION_ERROR (what answers there is no TURN server).
+     * @param data UTF-8. With success, the address at which the server receives for this member; else a sentence, with the
+     * server's own code and words where it gave some.
+     */
+    record TurnChanged(String server, boolean success, int code, byte[] data) implements Event {
+        public int kind() {
+            return 44;
+        }
+    }
+
     /** A copy of the library's event. */
     static Event copyOf(NativeMethods.MmnEvent event) {
         return switch (event.kind) {
@@ -713,6 +736,7 @@ public sealed interface Event {
             case 41 -> new TransferResult(event.peer, event.request, event.count, event.index, event.success != 0, event.reason, event.peer_index);
             case 42 -> new TransferPart(event.peer, event.request, event.index, event.data.getByteArray(0, event.length), event.peer_index);
             case 43 -> new PortMappingChanged(event.success != 0, event.code, event.data.getByteArray(0, event.length));
+            case 44 -> new TurnChanged(event.other, event.success != 0, event.code, event.data.getByteArray(0, event.length));
             default -> new UnknownEvent(event.kind);
         };
     }

@@ -16,7 +16,7 @@ import java.util.Map;
 public interface NativeMethods extends Library {
     Map<String, Object> OPTIONS = Map.of(Library.OPTION_STRING_ENCODING, "UTF-8");
 
-    int ABI_VERSION = 106;
+    int ABI_VERSION = 107;
     int OK = 0;
     int NOT_INITIALIZED = -1;
     int ALREADY_INITIALIZED = -2;
@@ -107,6 +107,7 @@ public interface NativeMethods extends Library {
     int IDENTITY_KEY_BYTES = 48;
     int ROOM_CODE_BYTES = 15;
     int MAX_RELAYS = 2;
+    int MAX_TURN_SERVERS = 4;
     int MAX_SEEDS = 32;
     int MAX_ETCD_ENDPOINTS = 16;
     int MAX_PROCLAIMED_BYTES = 4096;
@@ -152,6 +153,7 @@ public interface NativeMethods extends Library {
     int EVENT_TRANSFER_RESULT = 41;
     int EVENT_TRANSFER_PART = 42;
     int EVENT_PORT_MAPPING = 43;
+    int EVENT_TURN = 44;
     int FOUND_IN_LOCAL_NETWORK = 1;
     int FOUND_AS_SEED = 2;
     int FOUND_AT_RELAY = 3;
@@ -216,6 +218,7 @@ public interface NativeMethods extends Library {
     int PATH_THROUGH_LEADER = 1;
     int PATH_THROUGH_MEMBER = 2;
     int PATH_THROUGH_RELAY = 3;
+    int PATH_THROUGH_TURN = 4;
     int RECONNECT_RETRYING = 0;
     int RECONNECT_RETURNED = 1;
     int RECONNECT_GAVE_UP = 2;
@@ -326,7 +329,7 @@ public interface NativeMethods extends Library {
         }
     }
 
-    @Structure.FieldOrder({"struct_size", "strategy", "on_event", "user_data", "drop_fn", "bind_address", "secret", "identity_key", "state_directory", "trace_path", "quorum_roster", "seeded", "etcd", "secret_length", "identity_key_length", "is_default", "dispatch_mode", "bind_port", "discovery_mode", "mdns_port", "max_connections", "max_peers", "max_message_size", "send_queue_capacity", "incoming_queue_capacity", "queue_bytes", "hold_messages", "compression_threshold", "heartbeat_interval_ms", "heartbeat_timeout_multiplier", "election_timeout_min_ms", "election_timeout_max_ms", "reconnect_initial_ms", "reconnect_max_ms", "reconnect_max_retries", "auto_reconnect", "member_hold_ms", "handshake_timeout_ms", "write_timeout_ms", "auto_election", "eligible", "priority", "manual_override_recovery", "set_leader_authority", "merge_policy", "quorum_policy", "quorum_voters", "strategy_flags", "host_mode", "topology", "entry", "yield_after_ms", "centralized_auto_forward", "startup_grace_ms", "sample_interval_ms", "alive_threshold_ms", "election_duration_ms", "carry_bytes_per_second", "paths", "relays", "state", "port_mapping", "reserved"})
+    @Structure.FieldOrder({"struct_size", "strategy", "on_event", "user_data", "drop_fn", "bind_address", "secret", "identity_key", "state_directory", "trace_path", "quorum_roster", "seeded", "etcd", "secret_length", "identity_key_length", "is_default", "dispatch_mode", "bind_port", "discovery_mode", "mdns_port", "max_connections", "max_peers", "max_message_size", "send_queue_capacity", "incoming_queue_capacity", "queue_bytes", "hold_messages", "compression_threshold", "heartbeat_interval_ms", "heartbeat_timeout_multiplier", "election_timeout_min_ms", "election_timeout_max_ms", "reconnect_initial_ms", "reconnect_max_ms", "reconnect_max_retries", "auto_reconnect", "member_hold_ms", "handshake_timeout_ms", "write_timeout_ms", "auto_election", "eligible", "priority", "manual_override_recovery", "set_leader_authority", "merge_policy", "quorum_policy", "quorum_voters", "strategy_flags", "host_mode", "topology", "entry", "yield_after_ms", "centralized_auto_forward", "startup_grace_ms", "sample_interval_ms", "alive_threshold_ms", "election_duration_ms", "carry_bytes_per_second", "paths", "relays", "state", "port_mapping", "reserved", "turn"})
     class MmnOptions extends Structure {
         public int struct_size;
         public int strategy;
@@ -391,6 +394,7 @@ public interface NativeMethods extends Library {
         public Pointer state;
         public int port_mapping;
         public int reserved;
+        public String turn;
 
         public MmnOptions() {}
 
@@ -702,6 +706,7 @@ public interface NativeMethods extends Library {
     String mmn_peers(long room);
     String mmn_members(long room);
     String mmn_peer_address(long room, String peer_id);
+    int mmn_set_turn(long room, String servers);
     int mmn_peer_path(long room, String peer_id);
     String mmn_peer_carrier(long room, String peer_id);
     int mmn_peer_index(long room, String peer_id);

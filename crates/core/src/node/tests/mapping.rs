@@ -66,6 +66,7 @@ fn came(net: &mut Net, peer: &str) {
         peer: id(peer),
         address: address("198.51.100.2:4"),
         came: true,
+        through_turn: false,
     };
     let _ = net.feed(&id("a"), input);
 }

@@ -31,6 +31,7 @@ mod standing;
 mod static_quorum;
 mod through_leader;
 mod transfer;
+mod turn;
 mod unbanning;
 mod unlinked;
 

@@ -54,6 +54,7 @@ impl Net {
                     Path::Direct => None,
                     Path::Carried(kind) => self.carriers.get(&(id(me), id(peer), kind)).cloned(),
                 },
+                through_turn: false,
                 features: match self.old.contains(&id(peer)) {
                     true => 0,
                     false => FEATURE_PATHS,

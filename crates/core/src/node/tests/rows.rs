@@ -45,6 +45,7 @@ impl Lone {
             is_host: false,
             path: Path::Direct,
             carrier: None,
+            through_turn: false,
             features: 0,
             ours: self.node.side(self.now),
             theirs: side,

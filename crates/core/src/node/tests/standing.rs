@@ -586,6 +586,7 @@ fn m7_changes_between_the_hellos_and_the_link_are_reported() {
         is_host: false,
         path: Path::Direct,
         carrier: None,
+        through_turn: false,
         features: 0,
         ours: ours.clone(),
         theirs: theirs.clone(),
