@@ -46,7 +46,7 @@ use via::{Carried, path_over};
 const CORE_DIAL_TIMEOUT: Duration = Duration::from_secs(2);
 /// Timeout of a dial by the host.
 const HOST_DIAL_TIMEOUT: Duration = Duration::from_secs(5);
-/// Time after which a process that stood still has the Hello of a discovered peer again.
+/// Time after which a process that stands still is sent the Hello of a dial by discovery again.
 const RETRANSMITTED_AFTER: Duration = Duration::from_millis(50);
 /// Maximum number of losses that delay one message.
 const MAX_LOSSES: u32 = 5;
@@ -1130,8 +1130,8 @@ impl World {
         self.transmit(slot, &to, envelope, true);
     }
 
-    /// The link of a process with the member of that id. A namesake's link is there before the one that it replaces ends: the
-    /// one that is not the member's any more is meant.
+    /// The link of a process with the member of that id. A namesake's link begins before the one that it replaces ends: until
+    /// then this is the replaced one.
     pub(crate) fn session_with(&self, slot: usize, peer: &PeerId) -> Option<(u64, usize)> {
         let process = self.slots[slot].process.as_ref()?;
         let id = if self.checker.namesakes.contains(peer) {
