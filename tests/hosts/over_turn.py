@@ -1,6 +1,6 @@
 """Tests of `tests/lab/turn_servers.py`: members whose networks let no UDP out, and a real coturn.
 
-`turn.py NAME` runs one function below. Run by `tests/hosts`; MMN_LIBRARY names the library, MMN_RELAY the relay's program. Needs root,
+`over_turn.py NAME` runs one function below. Run by `tests/hosts`; MMN_LIBRARY names the library, MMN_RELAY the relay's program. Needs root,
 nftables, conntrack, openssl and coturn.
 """
 

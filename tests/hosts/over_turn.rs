@@ -1,8 +1,8 @@
-//! Members whose networks let no UDP out, in network namespaces: `turn.py`.
+//! Members whose networks let no UDP out, in network namespaces: `over_turn.py`.
 
 use crate::stories::{play, stories};
 
-stories! { play, "turn.py":
+stories! { play, "over_turn.py":
     a_member_without_udp_plays_over_a_relay
     a_member_without_udp_dials_an_address
     a_port_serves_members_that_no_other_path_links
