@@ -11,6 +11,7 @@ import os
 import shutil
 import subprocess
 import sys
+import traceback
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -26,6 +27,24 @@ CANNOT_RUN = 3
 
 class CannotRun(Exception):
     """The missing requirement of this machine, in one line."""
+
+
+def run_tests(tests, names):
+    """Runs the tests whose names have one of these parts, or all, and returns the exit code."""
+    found = [test for test in tests if any(name in test.__name__ for name in names)] if names else tests
+    failed = 0
+    for test in found:
+        try:
+            test()
+        except CannotRun as error:
+            print(error, file=sys.stderr)
+            return CANNOT_RUN
+        except AssertionError:
+            failed += 1
+            traceback.print_exc()
+        else:
+            print(f"ok {test.__name__}", flush=True)
+    return int(failed > 0)
 
 
 def check():

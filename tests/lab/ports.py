@@ -13,14 +13,13 @@ import sys
 import tempfile
 import threading
 import time
-import traceback
 from pathlib import Path
 
 import nat
 import relays
 from internet import Internet, Nat
 from nat import Process
-from network import CANNOT_RUN, CannotRun
+from network import CannotRun, run_tests
 
 NETWORK = "198.20.0"
 """miniupnpd forwards no port of an address that is reserved for documents, as the other scenarios have them. No packet leaves."""
@@ -323,22 +322,5 @@ TESTS = [
 ]
 
 
-def main(names):
-    found = [test for test in TESTS if any(name in test.__name__ for name in names)] if names else TESTS
-    failed = 0
-    for test in found:
-        try:
-            test()
-        except CannotRun as error:
-            print(error, file=sys.stderr)
-            return CANNOT_RUN
-        except AssertionError:
-            failed += 1
-            traceback.print_exc()
-        else:
-            print(f"ok {test.__name__}", flush=True)
-    return int(failed > 0)
-
-
 if __name__ == "__main__":
-    sys.exit(main(sys.argv[1:]))
+    sys.exit(run_tests(TESTS, sys.argv[1:]))

@@ -16,12 +16,11 @@ import sys
 import tempfile
 import threading
 import time
-import traceback
 from pathlib import Path
 
 import relays
 from internet import Internet, Nat
-from network import CANNOT_RUN, CannotRun
+from network import CannotRun, run_tests
 from ports import Members, waits_for
 
 BLOCKED = Nat("symmetric", blocks_udp=True)
@@ -346,20 +345,7 @@ def main(names):
     if names == ["figures"]:
         figures()
         return 0
-    found = [test for test in TESTS if any(name in test.__name__ for name in names)] if names else TESTS
-    failed = 0
-    for test in found:
-        try:
-            test()
-        except CannotRun as error:
-            print(error, file=sys.stderr)
-            return CANNOT_RUN
-        except AssertionError:
-            failed += 1
-            traceback.print_exc()
-        else:
-            print(f"ok {test.__name__}", flush=True)
-    return int(failed > 0)
+    return run_tests(TESTS, names)
 
 
 if __name__ == "__main__":
