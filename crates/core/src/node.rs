@@ -795,12 +795,11 @@ impl Node {
         {
             self.elect(now, Local::Tick);
         }
-        if self.membership.get(peer).is_some_and(|it| it.failed_probe) {
+        let member = self.membership.get_mut(peer);
+        if member.as_ref().is_some_and(|it| it.failed_probe) {
             self.joins.answered_late = Some(peer.clone());
         }
-        if let Some(member) = self.membership.get_mut(peer)
-            && member.mark_alive(now)
-        {
+        if member.is_some_and(|member| member.mark_alive(now)) {
             // It is as alive as after a heartbeat, which follows.
             let until = now + self.config.election.heartbeat_timeout;
             self.view.held.insert(peer.clone(), until);

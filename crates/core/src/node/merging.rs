@@ -184,15 +184,17 @@ impl Node {
         for (_, parted) in self.merging.parted.iter_mut() {
             parted.dial_at = Some(now);
         }
-        if change.new.as_ref() == Some(&self.me) && self.has_moved_lately(now) {
+        if change.new.as_ref() == Some(&self.me) {
             // Members that introduced others before this node led do not know which of two namesakes stays.
-            self.introduce_to_others(now, self.membership.ids());
-        } else if change.new.as_ref() == Some(&self.me) && !self.merging.namesakes.is_empty() {
-            // Before it led, no member made way for the peers that it has under disputed ids.
-            let disputed: Vec<_> = self.merging.namesakes.keys().cloned().collect();
-            self.introduce_to_others(now, disputed);
+            if self.has_moved_lately(now) {
+                self.introduce_to_others(now, self.membership.ids());
+            } else if !self.merging.namesakes.is_empty() {
+                let disputed: Vec<_> = self.merging.namesakes.keys().cloned().collect();
+                self.introduce_to_others(now, disputed);
+            }
+            return;
         }
-        if change.new.is_none() || change.new.as_ref() == Some(&self.me) {
+        if change.new.is_none() {
             return;
         }
         if change.reason == LeaderReason::Found {
