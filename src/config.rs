@@ -439,6 +439,12 @@ impl Config {
     }
 }
 
+/// The lines of a list that are not empty, without the spaces around them, with their numbers from 1.
+fn numbered_lines(text: &str) -> Vec<(usize, &str)> {
+    let lines = (1..).zip(text.lines().map(str::trim));
+    lines.filter(|(_, line)| !line.is_empty()).collect()
+}
+
 fn millis(duration: Duration) -> u64 {
     u64::try_from(duration.as_millis()).unwrap_or(u64::MAX)
 }

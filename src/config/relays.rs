@@ -6,7 +6,7 @@ use room_transport::rendezvous::DEFAULT_PORT;
 use room_transport::token::{TokenError, parse_token};
 use thiserror::Error;
 
-use super::{Config, ConfigError, DiscoveryMode, Secret};
+use super::{Config, ConfigError, DiscoveryMode, Secret, numbered_lines};
 use crate::core::id::Fingerprint;
 use crate::core::path::MAX_RELAYS;
 use crate::core::wire::Strategy;
@@ -100,17 +100,16 @@ impl Relay {
     /// # Errors
     /// [`RelaysError`] for the first fault.
     pub fn parse_list(text: &str) -> Result<Vec<Self>, RelaysError> {
-        let lines = text.lines().map(str::trim).enumerate();
-        let lines: Vec<_> = lines.filter(|(_, line)| !line.is_empty()).collect();
+        let lines = numbered_lines(text);
         if lines.is_empty() || lines.len() > MAX_RELAYS {
             return Err(RelaysError::Count {
                 relays: lines.len(),
             });
         }
         let mut relays: Vec<Self> = Vec::new();
-        for (index, line) in lines {
+        for (number, line) in lines {
             let at_line = |fault| RelaysError::Line {
-                line: index + 1,
+                line: number,
                 fault,
             };
             let relay = Self::parse(line).map_err(at_line)?;

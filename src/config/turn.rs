@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use thiserror::Error;
 
-use super::{Config, ConfigError, Secret};
+use super::{Config, ConfigError, Secret, numbered_lines};
 use crate::core::id::Fingerprint;
 use crate::core::wire::Strategy;
 use crate::error::{Code, Coded};
@@ -182,16 +182,15 @@ impl TurnServer {
     /// # Errors
     /// [`TurnError`] for the first fault.
     pub fn parse_list(text: &str) -> Result<Vec<Self>, TurnError> {
-        let lines = text.lines().map(str::trim).enumerate();
-        let lines: Vec<_> = lines.filter(|(_, line)| !line.is_empty()).collect();
+        let lines = numbered_lines(text);
         if lines.is_empty() || lines.len() > MAX_TURN_SERVERS {
             return Err(TurnError::Count {
                 servers: lines.len(),
             });
         }
-        let server = |(index, line): (usize, &str)| {
+        let server = |(number, line): (usize, &str)| {
             Self::parse(line).map_err(|fault| TurnError::Line {
-                line: index + 1,
+                line: number,
                 fault,
             })
         };
