@@ -46,8 +46,8 @@ const RETRANSMITS: (Duration, Duration, u32, Duration) = (
 );
 /// Addresses that the server admits, at most. It forgets none while the session lasts.
 const MAX_ADMITTED: usize = 256;
-/// Of these, the addresses that only others have named, at most: a member that names ever more of them leaves room for the addresses
-/// that this node sends to.
+/// Of these, the addresses that only others have named, at most: a member that names ever more of them leaves room for the ones to
+/// which this node sends.
 const MAX_ADMITTED_BY_HEARSAY: usize = 128;
 /// Requests whose answers are awaited, at most; the oldest are forgotten.
 const MAX_ASKED: usize = 1024;

@@ -1,24 +1,19 @@
 //! TURN servers of all kinds, on loopback: honest, silent and hostile ones.
 
-use std::collections::BTreeMap;
-use std::net::{IpAddr, Ipv4Addr};
-use std::sync::Mutex;
+mod server;
+
+use std::net::Ipv4Addr;
 
 use quinn::udp::Transmit;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::{TcpListener, UdpSocket};
-use tokio::task::JoinHandle;
-use turn_client_proto::types::attribute::{
-    ChannelNumber, Lifetime, XorPeerAddress, XorRelayedAddress,
-};
-use turn_client_proto::types::channel::ChannelData;
 use turn_client_proto::types::message::{ALLOCATE, CHANNEL_BIND, CREATE_PERMISSION, REFRESH};
-use turn_client_proto::types::stun::attribute::{ErrorCode, Nonce, Realm};
+use turn_client_proto::types::stun::attribute::ErrorCode;
 use turn_client_proto::types::stun::message::{
-    IntegrityAlgorithm, LongTermKeyCredentials, Message, MessageIntegrityCredentials, MessageWrite,
-    MessageWriteExt, MessageWriteVec, Method,
+    Message, MessageWrite, MessageWriteExt, MessageWriteVec,
 };
 
+use self::server::{Kind, Server, indication};
 use super::*;
 use crate::core::id::Fingerprint;
 use crate::core::virtual_address::through_turn;
@@ -26,325 +21,7 @@ use crate::core::virtual_address::through_turn;
 const REALM: &str = "a realm";
 const USER: &str = "1790000000:ann";
 const PASSWORD: &str = "a-password";
-const PATIENCE: Duration = Duration::from_secs(30);
-
-/// Behaviour of a server.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Kind {
-    Honest,
-    Silent,
-    /// It answers requests for a port with this error.
-    Refuses(u16, &'static str),
-    /// It names this address as the port's.
-    Claims(Ipv4Addr),
-    /// It sends these bytes instead of any answer.
-    Garbage(&'static [u8]),
-    /// It admits no peer.
-    AdmitsNone,
-    /// It answers twice, and forged errors come with each answer.
-    Echoes,
-    /// It has been restarted: its nonce is another one, and it knows no port.
-    Restarted,
-    /// Its nonce is another one every ten minutes, its answers take 200 ms, and it forgets what is not refreshed.
-    Strict,
-}
-
-/// How long such a server lets a nonce, a port, a peer and a channel be.
-const NONCE_LASTS: Duration = Duration::from_secs(600);
-const PORT_LASTS: Duration = Duration::from_secs(600);
-const PEER_LASTS: Duration = Duration::from_secs(300);
-const CHANNEL_LASTS: Duration = Duration::from_secs(600);
-
-/// A server on UDP, for one client.
-struct Server {
-    address: SocketAddr,
-    state: Arc<Mutex<State>>,
-    task: JoinHandle<()>,
-}
-
-struct State {
-    kind: Kind,
-    /// The methods of the requests so far.
-    requests: Vec<u16>,
-    began: Instant,
-    port_until: Instant,
-    admitted: BTreeMap<IpAddr, Instant>,
-    channels: BTreeMap<u16, (SocketAddr, Instant)>,
-}
-
-impl Drop for Server {
-    fn drop(&mut self) {
-        self.task.abort();
-    }
-}
-
-impl Server {
-    async fn start(kind: Kind) -> Self {
-        let socket = UdpSocket::bind((Ipv4Addr::LOCALHOST, 0))
-            .await
-            .expect("bound");
-        let relay = UdpSocket::bind((Ipv4Addr::LOCALHOST, 0))
-            .await
-            .expect("bound");
-        let address = socket.local_addr().expect("bound");
-        let state = Arc::new(Mutex::new(State {
-            kind,
-            requests: Vec::new(),
-            began: Instant::now(),
-            port_until: Instant::now() + PORT_LASTS,
-            admitted: BTreeMap::new(),
-            channels: BTreeMap::new(),
-        }));
-        let shared = Arc::clone(&state);
-        let socket = Arc::new(socket);
-        let task = tokio::spawn(async move { serve(&socket, &relay, &shared).await });
-        Self {
-            address,
-            state,
-            task,
-        }
-    }
-
-    fn set(&self, kind: Kind) {
-        self.state.lock().expect("no panic").kind = kind;
-    }
-
-    fn count(&self, method: Method) -> usize {
-        let state = self.state.lock().expect("no panic");
-        let requests = state.requests.iter();
-        requests.filter(|seen| **seen == method.value()).count()
-    }
-
-    fn line(&self) -> String {
-        format!("turn:{} username={USER} password={PASSWORD}", self.address)
-    }
-}
-
-async fn serve(socket: &Arc<UdpSocket>, relay: &UdpSocket, state: &Mutex<State>) {
-    let (mut asked, mut came) = ([0; 4096], [0; 4096]);
-    let mut client = None;
-    let port = relay.local_addr().expect("bound");
-    loop {
-        tokio::select! {
-            received = socket.recv_from(&mut asked) => {
-                let Ok((len, from)) = received else { continue };
-                client = Some(from);
-                if let Ok(channel) = ChannelData::parse(&asked[..len]) {
-                    let (to, _) = {
-                        let mut state = state.lock().expect("no panic");
-                        state.forget();
-                        let Some(to) = state.channels.get(&channel.id()).copied() else { continue };
-                        to
-                    };
-                    relay.send_to(channel.data(), to).await.expect("sent");
-                    continue;
-                }
-                let message = Message::from_bytes(&asked[..len]).expect("a client speaks STUN");
-                let answer = state.lock().expect("no panic").answer(&message, port);
-                match answer {
-                    Answer::Nothing => {}
-                    Answer::Bytes(bytes) => drop(socket.send_to(&bytes, from).await),
-                    Answer::Late(bytes) => {
-                        let socket = Arc::clone(socket);
-                        tokio::spawn(async move {
-                            sleep(Duration::from_millis(200)).await;
-                            socket.send_to(&bytes, from).await
-                        });
-                    }
-                    Answer::Several(all) => {
-                        for bytes in all {
-                            drop(socket.send_to(&bytes, from).await);
-                        }
-                    }
-                    Answer::Forward(to, bytes) => drop(relay.send_to(&bytes, to).await),
-                }
-            }
-            received = relay.recv_from(&mut came) => {
-                let (Ok((len, from)), Some(client)) = (received, client) else { continue };
-                let channel = {
-                    let mut state = state.lock().expect("no panic");
-                    state.forget();
-                    if !state.admitted.contains_key(&from.ip()) { continue }
-                    state.channels.iter().find(|(_, (to, _))| *to == from).map(|(id, _)| *id)
-                };
-                let bytes = match channel {
-                    Some(id) => {
-                        let mut bytes = vec![0; len + 4];
-                        ChannelData::new(id, &came[..len]).write_into_unchecked(&mut bytes);
-                        bytes
-                    }
-                    None => indication(from, &came[..len]),
-                };
-                drop(socket.send_to(&bytes, client).await);
-            }
-        }
-    }
-}
-
-fn indication(from: SocketAddr, data: &[u8]) -> Vec<u8> {
-    use turn_client_proto::types::attribute::Data;
-    use turn_client_proto::types::message::DATA;
-    use turn_client_proto::types::stun::message::{MessageClass, MessageType, TransactionId};
-    let kind = MessageType::from_class_method(MessageClass::Indication, DATA);
-    let id = TransactionId::generate();
-    let mut message = Message::builder(kind, id, MessageWriteVec::new());
-    message
-        .add_attribute(&XorPeerAddress::new(from, id))
-        .expect("room");
-    message.add_attribute(&Data::new(data)).expect("room");
-    message.finish()
-}
-
-enum Answer {
-    Nothing,
-    Bytes(Vec<u8>),
-    Late(Vec<u8>),
-    Several(Vec<Vec<u8>>),
-    Forward(SocketAddr, Vec<u8>),
-}
-
-/// An error for a request that no client sent, without a key.
-fn forged(method: Method, code: u16) -> Vec<u8> {
-    let asked = Message::builder_request(method, MessageWriteVec::new()).finish();
-    let asked = Message::from_bytes(&asked).expect("just written");
-    let mut answer = Message::builder_error(&asked, MessageWriteVec::new());
-    let error = ErrorCode::builder(code).build().expect("a code");
-    answer.add_attribute(&error).expect("room");
-    answer.finish()
-}
-
-impl State {
-    /// Forgets what was not refreshed.
-    fn forget(&mut self) {
-        if self.kind == Kind::Strict {
-            let now = Instant::now();
-            self.admitted.retain(|_, until| now < *until);
-            self.channels.retain(|_, (_, until)| now < *until);
-            assert!(now < self.port_until, "the port is not refreshed");
-        }
-    }
-
-    fn nonce(&self) -> String {
-        match self.kind {
-            Kind::Strict => {
-                let age = self.began.elapsed().as_secs() / NONCE_LASTS.as_secs();
-                format!("nonce {age}")
-            }
-            Kind::Restarted => "another nonce".into(),
-            _ => "a nonce".into(),
-        }
-    }
-
-    fn answer(&mut self, asked: &Message<'_>, port: SocketAddr) -> Answer {
-        self.forget();
-        match (self.answer_once(asked, port), self.kind) {
-            (Answer::Bytes(bytes), Kind::Strict) => Answer::Late(bytes),
-            (Answer::Bytes(bytes), Kind::Echoes) => {
-                let methods = [ALLOCATE, REFRESH, CREATE_PERMISSION];
-                let forged = methods
-                    .iter()
-                    .flat_map(|method| [401, 437, 486].map(|code| forged(*method, code)));
-                Answer::Several(forged.chain([bytes.clone(), bytes]).collect())
-            }
-            (answer, _) => answer,
-        }
-    }
-
-    fn answer_once(&mut self, asked: &Message<'_>, port: SocketAddr) -> Answer {
-        use turn_client_proto::types::attribute::Data;
-        use turn_client_proto::types::message::SEND;
-        self.requests.push(asked.method().value());
-        match self.kind {
-            Kind::Silent => return Answer::Nothing,
-            Kind::Garbage(bytes) => return Answer::Bytes(bytes.to_vec()),
-            _ => {}
-        }
-        if asked.method() == SEND {
-            let peer = asked.attribute::<XorPeerAddress>().expect("a peer");
-            let data = asked.attribute::<Data>().expect("data");
-            let peer = peer.addr(asked.transaction_id());
-            return Answer::Forward(peer, data.data().to_vec());
-        }
-        let credentials = LongTermKeyCredentials::new(USER.into(), PASSWORD.into(), REALM.into());
-        let credentials = MessageIntegrityCredentials::from(credentials);
-        let is_signed = asked.validate_integrity(&credentials).is_ok();
-        let nonce = self.nonce();
-        let is_stale = asked
-            .attribute::<Nonce>()
-            .is_ok_and(|it| it.nonce() != nonce);
-        if !is_signed || is_stale {
-            let mut answer = Message::builder_error(asked, MessageWriteVec::new());
-            let code = if is_signed { 438 } else { 401 };
-            let error = ErrorCode::builder(code).build().expect("a code");
-            answer.add_attribute(&error).expect("room");
-            answer
-                .add_attribute(&Realm::new(REALM).expect("short"))
-                .expect("room");
-            answer
-                .add_attribute(&Nonce::new(&nonce).expect("short"))
-                .expect("room");
-            return Answer::Bytes(answer.finish());
-        }
-        let id = asked.transaction_id();
-        let refusal = match (self.kind, asked.method()) {
-            (Kind::Refuses(code, reason), _) => Some((code, reason)),
-            (Kind::AdmitsNone, CREATE_PERMISSION) => Some((403, "Forbidden IP")),
-            (Kind::Restarted, ALLOCATE) => None,
-            (Kind::Restarted, _) => Some((437, "Mismatch")),
-            _ => None,
-        };
-        let mut answer = match refusal {
-            Some((code, reason)) => {
-                let mut answer = Message::builder_error(asked, MessageWriteVec::new());
-                let error = ErrorCode::builder(code)
-                    .reason(reason)
-                    .build()
-                    .expect("a code");
-                answer.add_attribute(&error).expect("room");
-                answer
-            }
-            None => Message::builder_success(asked, MessageWriteVec::new()),
-        };
-        match asked.method() {
-            _ if refusal.is_some() => {}
-            ALLOCATE => {
-                let named = match self.kind {
-                    Kind::Claims(ip) => SocketAddr::new(ip.into(), port.port()),
-                    _ => port,
-                };
-                answer
-                    .add_attribute(&XorRelayedAddress::new(named, id))
-                    .expect("room");
-                answer.add_attribute(&Lifetime::new(600)).expect("room");
-            }
-            REFRESH => {
-                self.port_until = Instant::now() + PORT_LASTS;
-                answer.add_attribute(&Lifetime::new(600)).expect("room");
-            }
-            CREATE_PERMISSION => {
-                let peer = asked.attribute::<XorPeerAddress>().expect("a peer");
-                let until = Instant::now() + PEER_LASTS;
-                self.admitted.insert(peer.addr(id).ip(), until);
-            }
-            CHANNEL_BIND => {
-                let peer = asked
-                    .attribute::<XorPeerAddress>()
-                    .expect("a peer")
-                    .addr(id);
-                let number = asked.attribute::<ChannelNumber>().expect("a number");
-                let now = Instant::now();
-                self.admitted.insert(peer.ip(), now + PEER_LASTS);
-                self.channels
-                    .insert(number.channel(), (peer, now + CHANNEL_LASTS));
-            }
-            _ => {}
-        }
-        answer
-            .add_message_integrity(&credentials, IntegrityAlgorithm::Sha1)
-            .expect("room");
-        Answer::Bytes(answer.finish())
-    }
-}
+const LIMIT: Duration = Duration::from_secs(30);
 
 /// A room's part of it.
 struct Client {
@@ -371,7 +48,7 @@ impl Client {
     }
 
     async fn report(&mut self) -> TurnReport {
-        let report = timeout(PATIENCE, self.reports.recv()).await;
+        let report = timeout(LIMIT, self.reports.recv()).await;
         report.expect("in time").expect("the task runs")
     }
 
@@ -388,7 +65,7 @@ impl Client {
 
     /// The next packet that quinn would read.
     async fn arrived(&self) -> (SocketAddr, Vec<u8>) {
-        timeout(PATIENCE, self.arrives()).await.expect("in time")
+        timeout(LIMIT, self.arrives()).await.expect("in time")
     }
 
     async fn arrives(&self) -> (SocketAddr, Vec<u8>) {
@@ -416,7 +93,7 @@ async fn peer() -> (UdpSocket, SocketAddr) {
 
 async fn received(peer: &UdpSocket) -> (Vec<u8>, SocketAddr) {
     let mut buffer = [0; 2048];
-    let received = timeout(PATIENCE, peer.recv_from(&mut buffer)).await;
+    let received = timeout(LIMIT, peer.recv_from(&mut buffer)).await;
     let (len, from) = received.expect("in time").expect("received");
     (buffer[..len].to_vec(), from)
 }
@@ -701,7 +378,7 @@ async fn wrong_credentials_are_reported_and_others_are_tried_at_once() {
     client.turn.set_servers(&others);
     let began = Instant::now();
     assert!(client.report().await.address.is_some());
-    assert!(began.elapsed() < PATIENCE);
+    assert!(began.elapsed() < LIMIT);
     // A list that holds them already changes nothing.
     let asked = server.count(ALLOCATE);
     client.turn.set_servers(&others);
@@ -755,7 +432,7 @@ async fn a_server_that_is_silent_or_sends_garbage_is_given_up() {
         assert_eq!(report.code, Code::Timeout.value(), "{kind:?}");
         assert!(report.why.ends_with("it does not answer"), "{}", report.why);
         // It is asked again and again, not without end.
-        let asked = server.state.lock().expect("no panic").requests.len();
+        let asked = server.requests();
         assert!((1..=8).contains(&asked), "{kind:?}: {asked}");
     }
 }
