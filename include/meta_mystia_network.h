@@ -2224,7 +2224,7 @@ typedef struct MmnOptions {
    * per line, tried in this order until one gives a port. A line is the URL of a server,
    * `turn:host:port` (UDP), `turn:host:port?transport=tcp` or `turns:host:port` (TLS over TCP; 443 passes
    * most networks); without the port it is 3478, or 5349 of `turns:`. Behind it follow, after
-   * spaces, `username=` and `password=`, at most 508 bytes each: those of the server's long-term
+   * spaces, `username=` and `password=`, at most 508 bytes each: the server's long-term
    * credentials, which the game's server makes for a limited time. `turns:` verifies the server's
    * certificate with the certificates that the system trusts, or, with `key=` and the SHA-256 of the
    * certificate's public key (SubjectPublicKeyInfo, DER; 64 hexadecimal digits), accepts only a
