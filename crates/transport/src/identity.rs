@@ -9,7 +9,6 @@ use quinn::crypto::rustls::{NoInitialCipherSuite, QuicClientConfig, QuicServerCo
 use quinn::{
     ClientConfig, Connection, EndpointConfig, NoneTokenStore, ServerConfig, TransportConfig,
 };
-use quinn_proto::HashedConnectionIdGenerator;
 use ring::hmac;
 use ring::rand::SecureRandom;
 use ring::signature::{ED25519, UnparsedPublicKey};
@@ -29,6 +28,7 @@ use sha2::{Digest, Sha256};
 use thiserror::Error;
 use zeroize::Zeroizing;
 
+use crate::connection_ids::TaggedConnectionIds;
 use crate::quic::{MAX_WAITING_INCOMING, WAITING_BUFFER_BYTES, WAITING_BUFFER_TOTAL_BYTES};
 
 /// The protocol and its version. An incompatible change takes a new number.
@@ -227,9 +227,8 @@ pub fn restartable_endpoint_config(private: &PrivateKey) -> EndpointConfig {
     let mut config =
         EndpointConfig::new(Arc::new(hmac::Key::new(hmac::HMAC_SHA256, reset.as_ref())));
     // quinn answers only to ids that this key has made.
-    let key = ids.as_ref().first_chunk().copied().unwrap_or_default();
-    let key = u64::from_le_bytes(key);
-    config.cid_generator(move || Box::new(HashedConnectionIdGenerator::from_key(key)));
+    let ids = hmac::Key::new(hmac::HMAC_SHA256, ids.as_ref());
+    config.cid_generator(move || Box::new(TaggedConnectionIds::new(ids.clone())));
     config
 }
 

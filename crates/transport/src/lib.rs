@@ -7,6 +7,7 @@
 pub mod base32;
 pub mod closing;
 pub mod congestion;
+mod connection_ids;
 pub mod identity;
 pub mod quic;
 pub mod rendezvous;
