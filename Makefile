@@ -32,7 +32,7 @@ docs: build ## the site of the documents and the reference, checked, in target/s
 relay: ## mmn-relay, a static program for this machine, with its service and its container, in target/relay (RELAY=linux-arm64: for another)
 	@scripts/dist.py --relay $(RELAY)
 
-relay-load: ## what a relay costs: 64 rooms of 4 in play, beside direct links in the same run (RELAY_SECONDS=20, RELAY_ROOMS=64, RELAY_HZ=20); then more and more rooms, and what many players need
+relay-load: ## what a relay costs: 64 rooms of 4 in play, beside direct links in the same run (RELAY_SECONDS=20, RELAY_ROOMS=64, RELAY_HZ=20); then more and more of 512 rooms, and what many players need (RELAY_PROCESSES=2: at two relays)
 	@scripts/isolated.py cargo test --release -p mmn_relay --test relay load:: -- --ignored --nocapture --test-threads=1
 
 relay-soak: ## hostile members at a relay for ten minutes (RELAY_SOAK_SECONDS=600), then with AddressSanitizer; its memory must not grow

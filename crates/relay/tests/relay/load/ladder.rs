@@ -1,6 +1,8 @@
-//! How much one relay carries: more and more of the rooms at it play, until packets are missing or late, or the members' own thread
+//! How much a relay carries: more and more of the rooms at it play, until packets are missing or late, or the members' own thread
 //! has no time left. What a packet and a link cost follows from the relay's CPU time and memory; so does what many players need.
+//! With RELAY_PROCESSES=2 two processes, each with every other room, carry what one does: each on a core of its own.
 
+use std::iter::Sum;
 use std::net::Ipv4Addr;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
@@ -54,7 +56,7 @@ struct Sample {
 }
 
 impl Sample {
-    fn take(relay: u32, rooms: &[Room], counts: &Counts) -> Self {
+    fn take(relays: &[Program], rooms: &[Room], counts: &Counts) -> Self {
         let (mut packets, mut bytes) = (0, 0);
         for (_, member) in rooms.iter().flatten() {
             let stats = member.connection.stats();
@@ -63,8 +65,8 @@ impl Sample {
         }
         Self {
             at: Instant::now(),
-            relay: cpu(relay),
-            waited: waited(relay),
+            relay: of_all(relays, cpu),
+            waited: of_all(relays, waited),
             own: cpu_of("/proc/thread-self/stat"),
             sent: counts.sent.load(Ordering::Relaxed) as f64,
             arrived: counts.arrived.load(Ordering::Relaxed) as f64,
@@ -161,19 +163,14 @@ async fn more_and_more_rooms_until_packets_are_late() {
         "--max-links",
         &max_links,
     ];
-    let program = Program::start(&arguments);
-    let id = program.child.id();
-    // This thread is the runtime of all members.
-    let are_pinned = pin(id, 0) & pin(own_thread(), 1);
-    let rooms = entered(&program, at_relay, seconds).await;
+    let processes = number("RELAY_PROCESSES", 1);
+    let relays: Vec<_> = (0..processes)
+        .map(|_| Program::start(&arguments))
+        .collect();
+    let placed = placed(&relays);
+    let rooms = entered(&relays, at_relay, seconds).await;
 
-    println!(
-        "{hz} messages a second of {PLAY_BYTES} bytes from each to each other; {}",
-        match are_pinned {
-            true => "the relay on one core, all members on another",
-            false => "not pinned to cores",
-        }
-    );
+    println!("{hz} messages a second of {PLAY_BYTES} bytes from each to each other; {placed}");
     println!(
         "rooms messages/s packets/s  MB/s  relay  us/message us/packet     MB   p50 ms  p99 ms   missing  members  relay waited"
     );
@@ -193,11 +190,11 @@ async fn more_and_more_rooms_until_packets_are_late() {
         // The search for the MTU takes the first seconds.
         sleep(Duration::from_secs(3)).await;
         times.all();
-        let before = Sample::take(id, &rooms, &counts);
+        let before = Sample::take(&relays, &rooms, &counts);
         sleep(seconds).await;
-        let after = Sample::take(id, &rooms, &counts);
+        let after = Sample::take(&relays, &rooms, &counts);
         let mut times = times.all();
-        let figures = Step::between(step, &before, &after, memory(id));
+        let figures = Step::between(step, &before, &after, of_all(&relays, memory));
         figures.print(&mut times);
         let limit = figures.limit(times.quantile(0.99));
         steps.push(figures);
@@ -219,28 +216,49 @@ async fn more_and_more_rooms_until_packets_are_late() {
     needs(whole.next_back().unwrap_or(first), hz);
 }
 
-/// Has rooms enter a relay, and prints what their links cost while no member sends.
-async fn entered(program: &Program, count: u32, seconds: Duration) -> Vec<Room> {
-    let id = program.child.id();
-    let (empty, began) = (memory(id), cpu(id));
+/// Gives each process a core if there is one, and says which. This thread is the runtime of all members.
+fn placed(relays: &[Program]) -> String {
+    let cores = std::thread::available_parallelism().map_or(1, usize::from);
+    let mut ids = relays.iter().map(|relay| relay.child.id());
+    let has_cores = (0..)
+        .zip(ids.by_ref())
+        .all(|(core, id)| core < cores as u32 && pin(id, core));
+    let of_members = relays.len() as u32;
+    match (relays.len(), has_cores, pin(own_thread(), of_members)) {
+        (_, false, _) => "not pinned to cores".to_owned(),
+        (1, true, true) => "the relay on one core, all members on another".to_owned(),
+        (count, true, true) => format!("{count} relays and the members, each on a core"),
+        (count, true, false) => format!("{count} relays, each on a core, and the members on any"),
+    }
+}
+
+/// What all processes have used.
+fn of_all<T: Sum>(relays: &[Program], of_one: impl Fn(u32) -> T) -> T {
+    relays.iter().map(|relay| of_one(relay.child.id())).sum()
+}
+
+/// Has rooms enter the relays in turn, and prints what their links cost while no member sends.
+async fn entered(relays: &[Program], count: u32, seconds: Duration) -> Vec<Room> {
+    let (empty, began) = (of_all(relays, memory), of_all(relays, cpu));
     let mut rooms = Vec::new();
-    for room in 0..count {
+    for (room, relay) in (0..count).zip(relays.iter().cycle()) {
         let site = u8::try_from(room / ROOMS_OF_ONE).expect("fewer rooms");
         let from = Ipv4Addr::new(127, 0, 1, 1 + site);
-        let relay = (program.address, program.fingerprint());
-        rooms.push(enter(room, from, relay).await);
+        let at = (relay.address, relay.fingerprint());
+        rooms.push(enter(room, from, at).await);
     }
-    let (entering, began) = (cpu(id) - began, cpu(id));
+    let (entering, began) = (of_all(relays, cpu) - began, of_all(relays, cpu));
     // The search for the MTU takes the first seconds.
     sleep(seconds).await;
-    let (searching, began) = (cpu(id) - began, cpu(id));
+    let (searching, began) = (of_all(relays, cpu) - began, of_all(relays, cpu));
     sleep(seconds).await;
-    let idle = cpu(id) - began;
+    let idle = of_all(relays, cpu) - began;
+    let loaded = of_all(relays, memory);
     let links = f64::from(count) * MEMBERS as f64;
     println!(
         "{links} idle links: {:.1} MB, {:.1} KB each beside {:.1} MB; {:.2} ms of CPU to enter, {:.2} ms soon after; {:.2} % of a core for all",
-        memory(id) as f64 / 1e6,
-        memory(id).saturating_sub(empty) as f64 / 1e3 / links,
+        loaded as f64 / 1e6,
+        loaded.saturating_sub(empty) as f64 / 1e3 / links,
         empty as f64 / 1e6,
         1e3 * entering.as_secs_f64() / links,
         1e3 * searching.as_secs_f64() / links,
