@@ -336,7 +336,10 @@ impl<'a> Run<'a> {
     fn relay(&mut self, key: Fingerprint) -> Input {
         let address = SocketAddr::from(([203, 0, 113, self.wild.chance.byte()], 7));
         let change = match self.wild.chance.below(6) {
-            0 | 1 => RelayChange::Up { observed: address },
+            0 | 1 => RelayChange::Up {
+                observed: address,
+                key: Fingerprint([self.wild.chance.byte() % 2; 32]),
+            },
             2 => RelayChange::Observed(address),
             3 => RelayChange::Present(key),
             4 => RelayChange::Gone(key),

@@ -45,7 +45,9 @@ use crate::core::node::{
 };
 use crate::core::path::{CarrierKind, Path};
 use crate::core::virtual_address::behind_turn;
-use crate::core::wire::{FEATURE_PATHS, FEATURE_TRANSFERS, Hello, HostMode, Opaque, Verdict};
+use crate::core::wire::{
+    FEATURE_PATHS, FEATURE_SILENT_RELAYS, FEATURE_TRANSFERS, Hello, HostMode, Opaque, Verdict,
+};
 use crate::error::Code;
 use crate::net::cards::showing::Showing;
 use crate::net::close;
@@ -706,7 +708,7 @@ impl Driver {
         let (eligible, priority) = core.standing_of_myself();
         let max_message_size = self.shared.config.max_message_size;
         Hello {
-            features: FEATURE_PATHS | FEATURE_TRANSFERS,
+            features: FEATURE_PATHS | FEATURE_TRANSFERS | FEATURE_SILENT_RELAYS,
             peer_id: self.shared.peer_id.clone(),
             incarnation: core.incarnation(),
             generation,

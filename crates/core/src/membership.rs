@@ -9,7 +9,7 @@ use super::path::{Carrier, LinkPath, Path};
 use super::path_search::{Observations, Punching, TakeOver};
 use super::time::{Duration, Time};
 use super::virtual_address::VirtualId;
-use super::wire::{Echo, FEATURE_PATHS, Heartbeat, Opaque};
+use super::wire::{Echo, FEATURE_PATHS, FEATURE_SILENT_RELAYS, Heartbeat, Opaque};
 
 /// Most members that one member is known to reach.
 const MAX_REACHED: usize = 1024;
@@ -180,6 +180,11 @@ impl Member {
     /// Whether it understands the messages about paths, and accepts packets that any member carries.
     pub(super) fn knows_paths(&self) -> bool {
         self.features & FEATURE_PATHS != 0
+    }
+
+    /// Whether it understands the report of a silent relay.
+    pub(super) fn knows_silent_relays(&self) -> bool {
+        self.features & FEATURE_SILENT_RELAYS != 0
     }
 
     /// Notes an authenticated sign of life. Returns whether it ends a [hold](Self::hold).

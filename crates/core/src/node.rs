@@ -778,11 +778,13 @@ impl Node {
             return;
         }
         self.mark_alive(now, from);
-        if let Probe::Ping { nonce } = probe {
-            self.outputs.push_back(Output::Datagram {
+        match probe {
+            Probe::Ping { nonce } => self.outputs.push_back(Output::Datagram {
                 to: from.clone(),
                 probe: Probe::Pong { nonce },
-            });
+            }),
+            Probe::Pong { .. } => {}
+            Probe::SilentRelay { relay } => self.relay_is_silent_for(now, from, relay),
         }
     }
 

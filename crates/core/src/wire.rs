@@ -43,6 +43,9 @@ pub const FEATURE_PATHS: u64 = 1;
 /// Bit of [`Hello::features`]: the sender knows the lanes of transfers.
 pub const FEATURE_TRANSFERS: u64 = 2;
 
+/// Bit of [`Hello::features`]: the sender understands [`Probe::SilentRelay`].
+pub const FEATURE_SILENT_RELAYS: u64 = 4;
+
 /// The first message of either end about itself, after the PAKE has shown that both know the room.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Hello {
@@ -481,7 +484,7 @@ pub struct Echo {
 /// versions may use them.
 pub const PROBE_DATAGRAM: u8 = 0;
 
-/// A datagram between two cores that asks for a sign of life outside the streams.
+/// A datagram between two cores, outside the streams. Each is a sign of life.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Probe {
     /// Asks for a sign of life.
@@ -493,5 +496,10 @@ pub enum Probe {
     Pong {
         /// Number of the ping.
         nonce: u64,
+    },
+    /// The sender receives nothing from a relay: packets for it take another one, if the receiver has one.
+    SilentRelay {
+        /// The relay's key.
+        relay: Fingerprint,
     },
 }

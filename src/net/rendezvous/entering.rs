@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use quinn::{ClientConfig, ConnectError, Connection, IdleTimeout, TransportConfig, VarInt};
 use room_transport::closing::{DialError, abi};
-use room_transport::identity::{SERVER_NAME, client_config_with_alpn};
+use room_transport::identity::{SERVER_NAME, client_config_with_alpn, peer_fingerprint};
 use room_transport::quic::transport_config;
 use room_transport::rendezvous::{Frame, FromRelay, Locator, RELAY_ALPN, ToRelay};
 use room_transport::token::TokenKey;
@@ -247,8 +247,9 @@ impl Door {
             }) => (observed, usize::try_from(present).unwrap_or(usize::MAX)),
             _ => return Err(NotEntered::NoWelcome),
         };
+        let key = peer_fingerprint(connection).ok_or(NotEntered::NoWelcome)?;
         Ok(LinkToRelay::start(
-            self.number,
+            (self.number, key),
             connection.clone(),
             (send, recv),
             welcome,

@@ -42,6 +42,7 @@ pub(super) struct LinkToRelay {
     /// Pages of keys that are still to come.
     pages: usize,
     relay: RelayNumber,
+    key: Fingerprint,
     tunnels: Arc<Tunnels>,
     _tasks: JoinSet<()>,
 }
@@ -49,7 +50,7 @@ pub(super) struct LinkToRelay {
 impl LinkToRelay {
     /// Starts the tasks. The relay sees this member at `observed`, and that many others are `present`.
     pub(super) fn start(
-        relay: RelayNumber,
+        (relay, key): (RelayNumber, Fingerprint),
         connection: Connection,
         (send, recv): (SendStream, RecvStream),
         (observed, present): (SocketAddr, usize),
@@ -78,6 +79,7 @@ impl LinkToRelay {
             present: BoundedMap::default(),
             pages: present.min(MAX_AT_RELAY).div_ceil(MAX_PRESENT),
             relay,
+            key,
             tunnels: Arc::clone(tunnels),
             _tasks: tasks,
         }
@@ -86,6 +88,11 @@ impl LinkToRelay {
     /// The address at which the relay sees this member.
     pub(super) fn observed(&self) -> SocketAddr {
         self.observed
+    }
+
+    /// The key of the relay.
+    pub(super) fn key(&self) -> Fingerprint {
+        self.key
     }
 
     /// Keys of the others who are present.

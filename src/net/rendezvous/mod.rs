@@ -180,8 +180,8 @@ impl Client {
     /// Uses a link until it is lost or silent.
     async fn use_link(&mut self, link: &mut LinkToRelay) -> Result<End, Gone> {
         self.report(0, Some(link.observed()), "entered").await?;
-        let observed = link.observed();
-        self.change(RelayChange::Up { observed }).await?;
+        let (observed, key) = (link.observed(), link.key());
+        self.change(RelayChange::Up { observed, key }).await?;
         for key in link.present() {
             self.change(RelayChange::Present(key)).await?;
         }

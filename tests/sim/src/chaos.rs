@@ -141,6 +141,8 @@ enum Undo {
     RelayForwards(u8, usize, Vec<usize>),
     /// It no longer hides this place.
     RelayShows(u8, usize),
+    /// The way of a member to it works again.
+    RelayIsFound(u8, usize),
     /// A carrier forwards again between these.
     Forward(usize, usize, Vec<usize>),
 }
@@ -434,6 +436,7 @@ impl<'a> Run<'a> {
                 }
             }
             Undo::RelayShows(relay, slot) => self.world.relay_hides(relay, slot, false),
+            Undo::RelayIsFound(relay, slot) => self.world.relay_is_found(relay, slot),
             Undo::Forward(carrier, from, to) => {
                 for to in to {
                     self.world.forward_again(carrier, from, to);
@@ -690,6 +693,14 @@ impl<'a> Run<'a> {
             } => {
                 self.world.relay_hides(*relay, *slot, true);
                 self.later(*for_ms, Undo::RelayShows(*relay, *slot));
+            }
+            Step::RelayIsLost {
+                relay,
+                slot,
+                for_ms,
+            } => {
+                self.world.relay_is_lost(*relay, *slot);
+                self.later(*for_ms, Undo::RelayIsFound(*relay, *slot));
             }
             Step::RelayLies {
                 relay,

@@ -1298,6 +1298,16 @@ impl World {
             process.probed.entry(other).or_insert(self.now);
         }
         self.may_be_refused(link, from);
+        if let Probe::SilentRelay { .. } = probe {
+            if self.paths.is_old(other) {
+                let text = format!("a report of a silent relay goes to {to}, who does not know it");
+                self.violate("features", text);
+            }
+            if self.paths.planted == Some(Planted::ReportsNoSilentRelays) {
+                return;
+            }
+            self.paths.relays.counts.silences_reported += 1;
+        }
         let copies = 1 + u32::from(self.rng.random_bool(self.datagram_copies));
         for _ in 0..copies {
             if !self.rng.random_bool(self.datagram_loss) {

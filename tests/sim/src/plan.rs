@@ -180,6 +180,8 @@ pub enum Step {
     },
     /// A relay hides the presence of a place.
     RelayHides { relay: u8, slot: usize, for_ms: u64 },
+    /// A member alone loses a relay for a while.
+    RelayIsLost { relay: u8, slot: usize, for_ms: u64 },
     /// A relay makes a false report.
     RelayLies {
         relay: u8,

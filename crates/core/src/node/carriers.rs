@@ -282,6 +282,24 @@ impl Node {
         }
     }
 
+    /// Whether a relay is not asked to carry packets to the holder of a key.
+    pub(super) fn has_fallen_silent(
+        &self,
+        now: Time,
+        relay: RelayNumber,
+        key: Fingerprint,
+    ) -> bool {
+        self.carrying
+            .refuses(now, &Carrier::Relay(relay), virtual_id(key))
+    }
+
+    /// Notes that packets which a relay carries to the holder of a key do not arrive.
+    pub(super) fn note_silent(&mut self, now: Time, relay: RelayNumber, key: Fingerprint) {
+        self.carrying
+            .note(&Carrier::Relay(relay), virtual_id(key), now + SILENT_FOR);
+        self.paths_changed = true;
+    }
+
     /// Handles the silence of a carried link: its carrier may drop packets one way.
     pub(super) fn fell_silent(&mut self, now: Time, peer: &PeerId) {
         let Some(member) = self.membership.get(peer) else {

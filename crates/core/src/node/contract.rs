@@ -121,6 +121,8 @@ pub enum RelayChange {
     Up {
         /// Where the relay sees this node.
         observed: SocketAddr,
+        /// The key of the relay.
+        key: Fingerprint,
     },
     /// The relay sees this node at another address.
     Observed(SocketAddr),

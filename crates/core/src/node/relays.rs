@@ -12,7 +12,9 @@ pub(super) struct Relays(BoundedMap<RelayNumber, Relay, MAX_RELAYS>);
 
 #[derive(Debug)]
 struct Relay {
-    is_up: bool,
+    key: Fingerprint,
+    /// Since when it is silent or gone, if it is.
+    down_since: Option<Time>,
     /// Where it sees this node.
     observed: SocketAddr,
     present: BoundedMap<Fingerprint, (), MAX_AT_RELAY>,
@@ -24,7 +26,7 @@ impl Relays {
     pub(super) fn to(&self, key: Fingerprint, may_hide: bool) -> impl Iterator<Item = RelayNumber> {
         let relays = self.0.iter();
         let able = relays.filter(move |(_, relay)| {
-            relay.is_up && (may_hide || relay.present.contains_key(&key))
+            relay.down_since.is_none() && (may_hide || relay.present.contains_key(&key))
         });
         able.map(|(relay, _)| *relay)
     }
@@ -35,19 +37,32 @@ impl Relays {
     }
 
     fn is_up(&self, number: RelayNumber) -> bool {
-        self.0.get(&number).is_some_and(|relay| relay.is_up)
+        let relay = self.0.get(&number);
+        relay.is_some_and(|relay| relay.down_since.is_none())
+    }
+
+    /// The keys of the relays that are down, and since when.
+    fn down(&self) -> impl Iterator<Item = (Fingerprint, Time)> {
+        let relays = self.0.values();
+        relays.filter_map(|relay| Some((relay.key, relay.down_since?)))
+    }
+
+    fn with_key(&self, key: Fingerprint) -> impl Iterator<Item = RelayNumber> {
+        let relays = self.0.iter().filter(move |(_, relay)| relay.key == key);
+        relays.map(|(number, _)| *number)
     }
 
     /// Where the relays see this node.
     pub(super) fn observed(&self) -> impl Iterator<Item = SocketAddr> {
-        let up = self.0.values().filter(|relay| relay.is_up);
+        let up = self.0.values().filter(|relay| relay.down_since.is_none());
         up.map(|relay| relay.observed)
     }
 
-    fn changed(&mut self, number: RelayNumber, change: RelayChange) {
-        if let RelayChange::Up { observed } = change {
+    fn changed(&mut self, now: Time, number: RelayNumber, change: RelayChange) {
+        if let RelayChange::Up { observed, key } = change {
             let relay = Relay {
-                is_up: true,
+                key,
+                down_since: None,
                 observed,
                 present: BoundedMap::default(),
             };
@@ -63,7 +78,7 @@ impl Relays {
             // A process that is not noted is dialled by others that note this one.
             RelayChange::Present(key) => drop(relay.present.insert(key, ())),
             RelayChange::Gone(key) => drop(relay.present.remove(&key)),
-            RelayChange::Down => relay.is_up = false,
+            RelayChange::Down => drop(relay.down_since.get_or_insert(now)),
         }
     }
 }
@@ -71,13 +86,23 @@ impl Relays {
 impl Node {
     /// Handles what a relay reports, or what became of the link with it.
     pub(super) fn relay_changed(&mut self, now: Time, relay: RelayNumber, change: RelayChange) {
-        let held = match change {
-            RelayChange::Down if self.relays.is_up(relay) => self.carried_by(relay),
-            _ => Vec::new(),
+        let has_fallen = change == RelayChange::Down && self.relays.is_up(relay);
+        let held = match has_fallen {
+            true => self.carried_by(relay),
+            false => Vec::new(),
         };
-        self.relays.changed(relay, change);
+        self.relays.changed(now, relay, change);
         self.paths_changed = true;
         self.hold(now, held);
+        if has_fallen {
+            self.choose_carriers(now);
+            for peer in self.membership.ids() {
+                if self.report_silent_relays(&peer) {
+                    // Its answer is a sign of life, long before its next heartbeat.
+                    self.ping(&peer);
+                }
+            }
+        }
         self.weigh_mapping(now);
         match change {
             RelayChange::Up { .. } => {
@@ -121,6 +146,44 @@ impl Node {
         }
         if !self.view.held.is_empty() {
             self.elect(now, Local::Tick);
+        }
+    }
+
+    /// Reports each relay that is down to a member that this node reaches over another one: the member may reach that relay, and
+    /// would go on to send its packets there. Repeated until it gives a sign of life, for a datagram may be lost. Returns whether
+    /// there was something to report.
+    pub(super) fn report_silent_relays(&mut self, peer: &PeerId) -> bool {
+        let Some(member) = self.membership.get(peer) else {
+            return false;
+        };
+        let is_over_relay = matches!(member.carrier, Some(Carrier::Relay(_)));
+        if !is_over_relay || !member.knows_silent_relays() {
+            return false;
+        }
+        let silent = self.relays.down();
+        let unanswered = silent.filter(|(_, since)| !member.had_sign_of_life_after(*since));
+        let reports = unanswered.map(|(relay, _)| Output::Datagram {
+            to: peer.clone(),
+            probe: Probe::SilentRelay { relay },
+        });
+        let before = self.outputs.len();
+        self.outputs.extend(reports);
+        self.outputs.len() > before
+    }
+
+    /// Handles a member's report that it receives nothing from a relay: this node's packets to it take another one. While no
+    /// other is left that the member has not reported too, nothing changes, so reports move a link once in a while at most.
+    pub(super) fn relay_is_silent_for(&mut self, now: Time, peer: &PeerId, relay: Fingerprint) {
+        let Some(member) = self.membership.get(peer) else {
+            return;
+        };
+        let key = member.key;
+        for number in self.relays.with_key(relay).collect::<Vec<_>>() {
+            let others = self.relays_to(key).filter(|other| *other != number);
+            let has_other = { others }.any(|other| !self.has_fallen_silent(now, other, key));
+            if has_other {
+                self.note_silent(now, number, key);
+            }
         }
     }
 

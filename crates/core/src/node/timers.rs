@@ -125,6 +125,9 @@ impl Node {
         };
         self.heartbeat_at = now + interval + timeout;
         self.heartbeat_all(now, false);
+        for peer in self.membership.ids() {
+            self.report_silent_relays(&peer);
+        }
         self.view.held.retain(|_, until| now < *until);
         self.elect(now, Local::HeartbeatSent);
         self.report_all_observed(now);
@@ -224,7 +227,10 @@ impl Node {
         due.sort_by_key(|due| matches!(due, Due::Lost(peer) if Some(peer) == leader.as_ref()));
         for due in due {
             match due {
-                Due::Probe(peer) => self.ping(&peer),
+                Due::Probe(peer) => {
+                    self.report_silent_relays(&peer);
+                    self.ping(&peer);
+                }
                 Due::Lost(peer) if self.spares(now, &peer) => {}
                 Due::Lost(peer) => {
                     self.close(&peer, LinkEnd::Silent);

@@ -323,6 +323,7 @@ fn probed(probe: Probe) -> Said {
     let (kind, n) = match probe {
         Probe::Ping { nonce } => ("ping", nonce),
         Probe::Pong { nonce } => ("pong", nonce),
+        Probe::SilentRelay { .. } => ("silent_relay", 0),
     };
     Said {
         kind: kind.into(),

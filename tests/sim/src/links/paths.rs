@@ -15,7 +15,7 @@ use room_core::node::{Input, LinkEnd, Node};
 use room_core::path::{Carrier, CarrierKind, LinkPath, Path, RelayNumber};
 use room_core::time::{Duration, Time};
 use room_core::virtual_address::{VirtualId, virtual_id};
-use room_core::wire::FEATURE_PATHS;
+use room_core::wire::{FEATURE_PATHS, FEATURE_SILENT_RELAYS};
 
 use super::relays::Relays;
 use super::via::{Via, path_over};
@@ -50,6 +50,8 @@ pub enum Planted {
     NeverNoticesFalls,
     /// The cores do not learn which processes are behind a relay.
     NoPresence,
+    /// Members do not learn that another one has lost a relay.
+    ReportsNoSilentRelays,
     /// When a relay falls, those behind it are gone before.
     GoneBeforeFalls,
 }
@@ -447,7 +449,7 @@ impl World {
         let is_ignored = self.paths.planted == Some(Planted::IgnoresFeatures);
         match self.paths.is_old(slot) && !is_ignored {
             true => 0,
-            false => FEATURE_PATHS,
+            false => FEATURE_PATHS | FEATURE_SILENT_RELAYS,
         }
     }
 

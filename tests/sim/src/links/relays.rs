@@ -27,6 +27,11 @@ const STRANGERS_AGAIN: Duration = Duration::from_secs(8);
 /// Time for which the larger key waits before it dials a stranger.
 const LARGER_KEY_WAITS: Duration = Duration::from_secs(2);
 
+/// The key of a relay.
+fn key_of_relay(number: u8) -> Fingerprint {
+    Fingerprint([number; 32])
+}
+
 /// The relays of a room.
 #[derive(Debug, Default)]
 pub struct Relays {
@@ -52,6 +57,8 @@ struct Relay {
     drops: BTreeMap<(usize, usize), u32>,
     /// Places whose presence it hides.
     hides: BTreeSet<usize>,
+    /// Places of members that have lost it alone, until their way to it works again.
+    lost_by: BTreeSet<usize>,
 }
 
 /// Something on its way between a place and a relay.
@@ -83,7 +90,8 @@ impl Relays {
         self.relays.get(&relay).is_some_and(|relay| {
             let has_entered = |slot: usize| relay.entered.contains_key(&slot);
             let drops = relay.drops.contains_key(&(from, to));
-            !relay.is_down && has_entered(from) && has_entered(to) && !drops
+            let is_lost = [from, to].iter().any(|slot| relay.lost_by.contains(slot));
+            !relay.is_down && !is_lost && has_entered(from) && has_entered(to) && !drops
         })
     }
 
@@ -156,6 +164,30 @@ impl World {
         if std::mem::replace(&mut relay.is_down, false) {
             self.trace
                 .add(self.now, format_args!("relay {number} is back"));
+        }
+    }
+
+    /// A member alone loses a relay, and notices after a while. The relay takes it for present.
+    pub(crate) fn relay_is_lost(&mut self, number: u8, slot: usize) {
+        let Some(relay) = self.paths.relays.relays.get_mut(&number) else {
+            return;
+        };
+        let life = relay.entered.get(&slot).copied();
+        if let Some(life) = life.filter(|_| !relay.is_down && relay.lost_by.insert(slot)) {
+            self.checker.disturbed = true;
+            self.paths.relays.counts.lost_alone += 1;
+            let id = &self.slots[slot].id;
+            self.trace
+                .add(self.now, format_args!("{id} loses relay {number}"));
+            self.at_relay(number, slot, life, What::Silent, NOTICED_AFTER);
+        }
+    }
+
+    /// The way of a member to a relay works again.
+    pub(crate) fn relay_is_found(&mut self, number: u8, slot: usize) {
+        let relay = self.paths.relays.relays.get_mut(&number);
+        if relay.is_some_and(|relay| relay.lost_by.remove(&slot)) {
+            self.unblock();
         }
     }
 
@@ -327,7 +359,7 @@ impl World {
         let Some(relay) = self.paths.relays.relays.get_mut(&number) else {
             return;
         };
-        if relay.is_down {
+        if relay.is_down || relay.lost_by.contains(&slot) {
             return self.at_relay(number, slot, life, What::Enter, RETRY_AFTER);
         }
         relay.entered.insert(slot, life);
@@ -341,7 +373,8 @@ impl World {
         self.paths.relays.clients.insert((number, slot), life);
         self.paths.relays.counts.entries += 1;
         let observed = self.slots[slot].address;
-        self.report(number, slot, RelayChange::Up { observed });
+        let key = key_of_relay(number);
+        self.report(number, slot, RelayChange::Up { observed, key });
         if self.paths.planted == Some(Planted::NoPresence) {
             return;
         }
@@ -468,6 +501,7 @@ impl World {
             };
             relay.drops.clear();
             relay.hides.clear();
+            relay.lost_by.clear();
             let entered = relay.entered.clone();
             for (slot, life) in &entered {
                 for other in entered.keys().filter(|other| *other != slot) {

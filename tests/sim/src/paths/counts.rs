@@ -44,6 +44,10 @@ counters! {
     falls,
     /// A relay began to drop the packets from one place to another.
     drops,
+    /// A member alone lost a relay.
+    lost_alone,
+    /// A member reported a relay that is silent to another one.
+    silences_reported,
     /// A relay made a false report, or hid a member.
     lies,
     /// A member took a link over a relay.
@@ -66,4 +70,6 @@ counters! {
     restarts_unnoticed_by_raft,
     restarts_unnoticed_by_gossip,
     restarts_unnoticed_by_seeded,
+    /// A member alone lost the relay that carried its links, another one carried on, and no host noticed.
+    lone_losses_unnoticed,
 }

@@ -75,6 +75,7 @@ impl Run<'_> {
         counts.rooms_joined_over_relays += u64::from(is_relayed && is_joined);
         if is_relayed && is_joined && plan.old.is_empty() {
             self.relays_restart();
+            self.members_lose_relays_alone();
         }
         let counts = &mut self.world.paths.counts;
         counts.rooms_settled_with_carriers += u64::from(has_carried);

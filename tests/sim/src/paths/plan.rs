@@ -17,6 +17,9 @@ const OF_ITS_OWN: u64 = 0xca44_1e44_c0de_0021;
 /// Separates the draws of relays.
 const OF_RELAYS: u64 = 0x4e1a_75ff_c0de_0039;
 
+/// Separates the draws of members that lose a relay alone.
+const OF_LONE_LOSSES: u64 = 0x10_5e5a_10de_0044;
+
 /// The paths of a room.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub struct PathsPlan {
@@ -71,6 +74,8 @@ pub fn draw_with_relays(seed: u64) -> Plan {
     let mut draw = Draw { rng, plan };
     draw.relays();
     draw.relay_faults();
+    draw.rng = ChaCha8Rng::seed_from_u64(seed ^ OF_LONE_LOSSES);
+    draw.lone_losses();
     draw.plan.steps.sort_by_key(|(at, _)| *at);
     draw.plan
 }
@@ -207,6 +212,18 @@ impl Draw {
                     lie: self.pick(&RELAY_LIES),
                     unused: self.pick(&[1, 1, 2]),
                 },
+            };
+            self.plan.steps.push((at, step));
+        }
+    }
+
+    fn lone_losses(&mut self) {
+        for _ in 0..self.between(0, 3) {
+            let at = self.time();
+            let step = Step::RelayIsLost {
+                relay: self.pick(&[0, 0, 1]),
+                slot: self.slot(),
+                for_ms: self.between(200, 12_000),
             };
             self.plan.steps.push((at, step));
         }

@@ -1,5 +1,7 @@
-//! A relay falls and is back within the grace, in a room that is calm: no member is lost, and none is elected.
+//! A relay falls and is back within the grace, or a member alone loses it while another one can carry on, in a room that is calm: no
+//! member is lost, and none is elected.
 
+use room_core::path::{Carrier, RelayNumber};
 use room_core::time::Duration;
 use room_core::wire::Strategy;
 
@@ -62,6 +64,52 @@ impl Run<'_> {
         }
     }
 
+    /// Has one member after the other lose the relay that carries its links, while all of these may take another one.
+    pub(super) fn members_lose_relays_alone(&mut self) {
+        for relay in self.world.paths.relays.numbers() {
+            for slot in self.world.running() {
+                let leader = self.world.agreed();
+                if leader.is_none() || !self.restarts_go_unnoticed() {
+                    return;
+                }
+                if self.world.has_another_relay(slot, relay) {
+                    self.loses_alone(slot, relay, leader);
+                }
+                if self.world.violation.is_some() {
+                    return;
+                }
+            }
+        }
+    }
+
+    fn loses_alone(&mut self, slot: usize, relay: u8, leader: Option<usize>) {
+        let began = self.world.now;
+        self.world.paths.losses.clear();
+        self.world.relay_is_lost(relay, slot);
+        let for_ms = self.draw_ms(LONGEST_MS);
+        self.run_until(began + ms(for_ms));
+        self.world.relay_is_found(relay, slot);
+        self.run_until(self.world.now + LOST_WITHIN);
+        let lost = self.world.paths.losses.first().copied();
+        self.run_until(self.world.now + ELECTED_WITHIN);
+        if self.world.violation.is_some() {
+            return;
+        }
+        let id = &self.world.slots[slot].id;
+        if let Some(Loss { slot, other, .. }) = lost {
+            let text = format!(
+                "{} lost {} when {id} alone lacked relay {relay} for {for_ms} ms",
+                self.world.slots[slot].id, self.world.slots[other].id
+            );
+            return self.world.violate("lone losses", text);
+        }
+        if self.world.agreed() != leader {
+            let text = format!("another leads since {id} alone lacked relay {relay}");
+            return self.world.violate("lone losses", text);
+        }
+        self.world.paths.relays.counts.lone_losses_unnoticed += 1;
+    }
+
     /// Whether the timeouts of the strategy are longer than a member needs to notice the fall of a relay; a leader that only answers
     /// keep in office resigns as without a relay.
     fn restarts_go_unnoticed(&self) -> bool {
@@ -83,6 +131,24 @@ impl Run<'_> {
 }
 
 impl World {
+    /// Whether a relay carries links of a place, and each other end of its links over relays can take another one.
+    fn has_another_relay(&self, slot: usize, relay: u8) -> bool {
+        let relays = &self.paths.relays;
+        let peers = self.running().into_iter();
+        let mut peers = peers.filter(|peer| *peer != slot && self.are_relayed(slot, *peer));
+        let others = || relays.numbers().into_iter().filter(|other| *other != relay);
+        let both = |peer: usize, number: u8| {
+            relays.is_up_at(slot, number) && relays.is_up_at(peer, number)
+        };
+        let process = self.slots[slot].process.as_ref();
+        let carrier = Some(Carrier::Relay(RelayNumber(relay)));
+        let carries = process.is_some_and(|process| {
+            let mut members = process.node.membership().iter();
+            members.any(|(_, member)| member.carrier == carrier)
+        });
+        carries && peers.all(|peer| others().any(|other| both(peer, other)))
+    }
+
     /// Whether two places are linked over a relay.
     pub(super) fn are_relayed(&self, a: usize, b: usize) -> bool {
         self.count_for_each_other(a, b) && !self.is_linked(a, b)

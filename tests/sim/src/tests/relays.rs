@@ -63,6 +63,16 @@ fn rooms_without_the_grace_are_seen() {
 }
 
 #[test]
+fn members_that_do_not_report_a_silent_relay_are_seen() {
+    let broken = broken_by(
+        paths::draw_with_relays,
+        RESTARTED_RUNS,
+        Planted::ReportsNoSilentRelays,
+    );
+    assert!(broken.get("lone losses") >= Some(&5), "{broken:?}");
+}
+
+#[test]
 fn members_that_do_not_learn_who_is_at_a_relay_are_seen() {
     let broken = broken_by(paths::draw_with_relays, PLANTED_RUNS, Planted::NoPresence);
     assert!(broken.get("linked") >= Some(&5), "{broken:?}");

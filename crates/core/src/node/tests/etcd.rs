@@ -249,8 +249,7 @@ fn a_relay_that_falls_loses_no_member_and_no_leader_for_four_seconds() {
     let (peer, its) = (id("peer"), life(2, 3));
     let side = asking.node.side(NOW);
     let relay = RelayNumber(0);
-    let observed = "203.0.113.9:7".parse().expect("valid");
-    for change in [RelayChange::Up { observed }, RelayChange::Present(its.key)] {
+    for change in [relays::up(0), RelayChange::Present(its.key)] {
         asking.feed(NOW, Input::Relay { relay, change });
     }
     asking.feed(

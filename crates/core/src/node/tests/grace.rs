@@ -1,6 +1,6 @@
 //! Relays that fall and return: no member is lost or elected because of that for a while.
 
-use super::relays::{NOTICED_AFTER, changes, fill, path, relay, relayed_room};
+use super::relays::{NOTICED_AFTER, changes, fill, path, relay, relayed_room, up};
 use super::*;
 use crate::election::gossip::Windows;
 use crate::membership::RELAY_GRACE;
@@ -152,9 +152,8 @@ fn a_relay_that_flaps_holds_a_dead_leader_no_longer_than_one_that_falls_once() {
             net.change(0, &id(name), RelayChange::Down);
         }
         net.run(ms(500));
-        let observed = "203.0.113.9:7".parse().expect("valid");
         for name in ["b", "c"] {
-            net.change(0, &id(name), RelayChange::Up { observed });
+            net.change(0, &id(name), up(0));
             net.change(0, &id(name), RelayChange::Present(key));
         }
         net.run(ms(500));
@@ -173,9 +172,8 @@ fn a_member_that_is_silent_while_its_relay_is_up_is_lost_as_usual() {
     let mut net = relayed_room(&["a", "b"]);
     net.enter_relay(1, &["a", "b"]);
     net.mute("a", true);
-    let observed = "203.0.113.9:7".parse().expect("valid");
     net.change(1, &id("b"), RelayChange::Down);
-    net.change(1, &id("b"), RelayChange::Up { observed });
+    net.change(1, &id("b"), up(1));
     net.change(0, &id("b"), RelayChange::Down);
     let took = net.wait("b has lost it", |net| !net.has("b", "a"));
     assert!(took <= RELAY_GRACE, "{took:?}");

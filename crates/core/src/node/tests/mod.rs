@@ -27,6 +27,7 @@ mod relays;
 mod room_rules;
 mod rows;
 mod set_back;
+mod silent_relays;
 mod standing;
 mod static_quorum;
 mod through_leader;

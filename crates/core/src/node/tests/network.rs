@@ -3,7 +3,7 @@
 use super::*;
 use crate::path::RelayNumber;
 use crate::virtual_address::virtual_id;
-use crate::wire::FEATURE_PATHS;
+use crate::wire::{FEATURE_PATHS, FEATURE_SILENT_RELAYS};
 
 /// Commands and links.
 impl Net {
@@ -57,7 +57,7 @@ impl Net {
                 through_turn: false,
                 features: match self.old.contains(&id(peer)) {
                     true => 0,
-                    false => FEATURE_PATHS,
+                    false => FEATURE_PATHS | FEATURE_SILENT_RELAYS,
                 },
                 ours: mine.node.side(self.now),
                 theirs: its.node.side(self.now),
@@ -302,6 +302,10 @@ impl Net {
                         self.carriers.insert(key, carrier);
                     }
                     None => drop(self.carriers.remove(&key)),
+                }
+                // Links repeat over the new carrier what the old one has lost.
+                for message in std::mem::take(&mut self.held) {
+                    self.later(message);
                 }
             }
             Output::Dial(dial) => {

@@ -9,7 +9,7 @@ pub(super) struct TestRelay {
     pub(super) is_up: bool,
     pub(super) entered: BTreeSet<PeerId>,
     /// Pairs whose packets it drops, in that direction.
-    drops: BTreeSet<(PeerId, PeerId)>,
+    pub(super) drops: BTreeSet<(PeerId, PeerId)>,
 }
 
 impl TestRelay {
@@ -23,6 +23,19 @@ impl TestRelay {
 /// Time after which members notice that a relay is silent.
 pub(super) const NOTICED_AFTER: Duration = ms(500);
 const OBSERVED: &str = "203.0.113.9:7";
+
+/// The key of a relay of the virtual network.
+pub(super) fn key_of_relay(relay: u8) -> Fingerprint {
+    Fingerprint([200 + relay; 32])
+}
+
+/// A relay has come up.
+pub(super) fn up(relay: u8) -> RelayChange {
+    RelayChange::Up {
+        observed: OBSERVED.parse().expect("valid"),
+        key: key_of_relay(relay),
+    }
+}
 
 impl Net {
     pub(super) fn change(&mut self, relay: u8, name: &PeerId, change: RelayChange) {
@@ -41,8 +54,7 @@ impl Net {
     }
 
     fn entered(&mut self, relay: u8, name: &PeerId) {
-        let observed = OBSERVED.parse().expect("valid");
-        self.change(relay, name, RelayChange::Up { observed });
+        self.change(relay, name, up(relay));
         let key = self.places[name].life.key;
         for other in self.relays[usize::from(relay)].entered.clone() {
             if other != *name {
@@ -487,10 +499,9 @@ fn guests_of_a_star_meet_over_a_relay_where_they_are_hidden() {
         let mut config = config.clone();
         config.election.policy.host_mode = host_mode;
         net.start_with(name, life(key_at(name), net.now.as_micros()), config);
-        let observed = OBSERVED.parse().expect("valid");
         net.relays[0].is_up = true;
         net.relays[0].entered.insert(id(name));
-        net.change(0, &id(name), RelayChange::Up { observed });
+        net.change(0, &id(name), up(0));
         if name != "h" {
             net.enter(name, "h");
         }

@@ -164,9 +164,7 @@ async fn more_and_more_rooms_until_packets_are_late() {
         &max_links,
     ];
     let processes = number("RELAY_PROCESSES", 1);
-    let relays: Vec<_> = (0..processes)
-        .map(|_| Program::start(&arguments))
-        .collect();
+    let relays: Vec<_> = (0..processes).map(|_| Program::start(&arguments)).collect();
     let placed = placed(&relays);
     let rooms = entered(&relays, at_relay, seconds).await;
 
