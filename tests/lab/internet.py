@@ -186,9 +186,14 @@ class Host(Node):
                 packets[address] = packets.get(address, 0) + element["elem"]["counter"]["packets"]
         return packets
 
-    def drop(self, *directions):
-        """From now on the packets of these directions, "input" and "output", vanish. Without directions all pass again."""
-        lines = [_chain(way, f"filter hook {way} priority filter", ["meta l4proto udp drop"]) for way in directions]
+    def drop(self, *directions, other=None):
+        """From now on the packets of these directions, "input" and "output", vanish; with `other`, only those from and to it, as
+        this machine sees it. Without directions all pass again.
+        """
+        end = {"input": "saddr", "output": "daddr"}
+        which = lambda way: f"ip {end[way]} {outermost(other).address} " if other else ""
+        drops = {way: f"{which(way)}meta l4proto udp drop" for way in directions}
+        lines = [_chain(way, f"filter hook {way} priority filter", [drop]) for way, drop in drops.items()]
         # Whether the table exists or not.
         self.nft("table ip dead { }", "delete table ip dead", "table ip dead {", *sum(lines, []), "}")
 

@@ -364,29 +364,53 @@ def the_other_relay_takes_over_before_a_member_is_lost():
             all_arrives_once(room)
 
 
-def pauses_by(death, relays, room):
-    """The longest pauses between all ordered pairs when the relay in use goes, in milliseconds, sorted. It is back afterwards."""
-    relay = busiest(relays)
+def a_member_that_alone_loses_its_relay_is_not_lost():
+    with beside_two_relays(3) as (_, relays, room, hosts):
+        leader = room.wait_for_leader(MANY_SECONDS)
+        time.sleep(DIRECT_SECONDS)
+        before = room.count("leader")
+        # The leader first, and one that does not lead.
+        hosts.sort(key=lambda host: host.name != leader)
+        for host, death in itertools.product(hosts[:2], DEATHS[1:]):
+            pauses = pauses_by(death, relays, room, host)
+            who = "the leader" if host.name == leader else "another member"
+            print(f"  for {who} alone, {death.name}: pauses of {pauses} ms; load {os.getloadavg()[0]:.1f}", flush=True)
+            lost = {name: member.all("reconnecting") + member.all("left") for name, member in room.members.items()}
+            assert not any(lost.values()), f"{death.name} for {who} alone: {lost}"
+            limit = MOVED_MS * max(1.0, os.getloadavg()[0] / os.cpu_count())
+            assert FELT_MS <= pauses[-1] <= limit, f"{death.name} for {who} alone: pauses of {pauses} ms, at most {limit:.0f}"
+        assert room.leaders() == {leader} and room.count("leader") == before, "another leader"
+        all_arrives_once(room)
+
+
+def pauses_by(death, relays, room, alone=None):
+    """The longest pauses between all ordered pairs when the relay in use goes, in milliseconds, sorted: those with the machine
+    `alone`, if it alone loses it. The relay is back afterwards.
+    """
+    relay = busiest(relays, alone)
     for member in room.members.values():
         member.do("mark")
     if death.drops:
-        relay.host.drop(*death.drops)
+        relay.host.drop(*death.drops, other=alone)
     else:
         relay.kill()
     time.sleep(SILENT_SECONDS)
-    reports = [member.report()["peers"] for member in room.members.values()]
+    reports = {name: member.report()["peers"] for name, member in room.members.items()}
     if death.drops:
         relay.host.drop()
     else:
         relay.start()
     # The members enter it again.
     time.sleep(DEAD_SECONDS)
-    return sorted(peer["pause_ms"] for peers in reports for peer in peers.values())
+    pairs = [(one, other, peer) for one, peers in reports.items() for other, peer in peers.items()]
+    return sorted(peer["pause_ms"] for one, other, peer in pairs if alone is None or alone.name in (one, other))
 
 
-def busiest(relays):
-    """The relay that sends the most packets."""
-    counts = lambda: [sum(relay.host.sent().values()) for relay in relays]
+def busiest(relays, to=None):
+    """The relay that sends the most packets, or the most to a machine."""
+    sent = lambda relay: relay.host.sent()
+    count = lambda relay: sum(sent(relay).values()) if to is None else sent(relay).get(internet.outermost(to).address, 0)
+    counts = lambda: [count(relay) for relay in relays]
     before = counts()
     time.sleep(0.5)
     return max(zip(counts(), before, relays), key=lambda one: one[0] - one[1])[2]
@@ -529,6 +553,7 @@ TESTS = [
     direct_links_outlive_the_relay,
     a_second_relay_carries_on_at_once,
     the_other_relay_takes_over_before_a_member_is_lost,
+    a_member_that_alone_loses_its_relay_is_not_lost,
     members_enter_while_one_of_two_relays_is_dead,
     a_member_without_a_relay_enters_by_an_address,
     a_hidden_member_sends_packets_to_the_relay_alone,

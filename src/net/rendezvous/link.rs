@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use quinn::{Connection, RecvStream, SendStream, VarInt};
+use room_transport::congestion::background::Observed;
 use room_transport::rendezvous::{Frame, FromRelay, MAX_PRESENT, ToRelay, frame_length};
 use tokio::sync::mpsc;
 use tokio::task::JoinSet;
@@ -147,9 +148,11 @@ impl LinkToRelay {
         let _ = self.connection.send_datagram(Bytes::from_static(PROBE));
     }
 
-    /// Acknowledgements received so far. A relay that receives nothing of this member may still send.
+    /// Bytes that the relay has acknowledged so far. One that receives nothing of this member may still send, and repeats its last
+    /// acknowledgement with what it sends.
     pub(super) fn answers(&self) -> u64 {
-        self.connection.stats().frame_rx.acks
+        let seen = Observed::of(self.connection.congestion_state());
+        seen.map_or(0, |seen| seen.acked)
     }
 }
 

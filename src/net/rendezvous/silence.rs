@@ -1,8 +1,8 @@
 //! Silence of a relay that is in use. Pure.
 //!
-//! A relay acknowledges every packet. So a member that receives no acknowledgement sends probes, and takes the relay for
-//! silent after half a second without one, or two round trips after the first probe. Other packets of the relay do not
-//! count: they may come although nothing gets there.
+//! A relay acknowledges every packet. So a member none of whose packets is acknowledged sends probes, and takes the relay for
+//! silent after half a second, or two round trips after the first probe. Other packets of the relay do not count, nor do
+//! acknowledgements that it repeats: they come although nothing gets there.
 
 use std::time::Duration;
 
@@ -43,11 +43,11 @@ pub(crate) fn relayed_idle_timeout(idle_timeout: Duration) -> Duration {
 /// Result of a look.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Look {
-    /// An acknowledgement has arrived since the last look.
+    /// A packet was acknowledged since the last look.
     Answered,
-    /// None has, but for less than [`INTERVAL`].
+    /// None was, but for less than [`INTERVAL`].
     Quiet,
-    /// None has for a while: a probe is due.
+    /// None was for a while: a probe is due.
     Probe,
     /// The relay is silent; a probe is due.
     Fallen,
@@ -58,7 +58,7 @@ pub(super) enum Look {
 /// The silence of a link.
 #[derive(Debug)]
 pub(super) struct Silence {
-    /// Acknowledgements received so far.
+    /// Bytes acknowledged so far.
     answers: u64,
     since: Instant,
     /// Time of the first probe.
@@ -92,7 +92,7 @@ impl Silence {
         self.next_look
     }
 
-    /// Looks at the number of acknowledgements received so far.
+    /// Looks at the bytes that are acknowledged so far.
     pub(super) fn look(&mut self, now: Instant, answers: u64, rtt: Duration) -> Look {
         let is_late = now >= self.next_look + LATE;
         self.next_look = now + INTERVAL;
