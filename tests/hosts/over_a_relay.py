@@ -44,5 +44,10 @@ def a_rebinding_goes_over_the_relay_to_a_direct_link_again():
     relays.ends_as_wanted("rebinding of b, port-restricted", watch_seconds=15.0)
 
 
+def a_relay_that_receives_nothing_of_the_leader_alone_loses_no_member():
+    (deaf,) = [death for death in relays.DEATHS if death.drops == ("input",)]
+    relays.a_member_that_alone_loses_its_relay_is_not_lost([deaf], victims=1)
+
+
 if __name__ == "__main__":
     stories.main(globals())

@@ -12,6 +12,7 @@ stories! { play, "over_a_relay.py":
     a_restarted_relay_elects_nobody_and_loses_no_message
     direct_links_outlive_the_relay
     a_second_relay_carries_on_at_once
+    a_relay_that_receives_nothing_of_the_leader_alone_loses_no_member
     a_member_without_a_relay_enters_by_an_address
     a_hidden_member_sends_packets_to_the_relay_alone
     a_typed_code_that_is_another_one_meets_nobody

@@ -21,6 +21,7 @@ from turn_servers import (  # noqa: E402, F401
     a_server_that_is_restarted_at_once_is_noticed,
     credentials_that_the_server_refuses_are_reported_and_replaced,
     members_whose_routers_let_them_through_need_no_port,
+    two_members_without_udp_link_through_one_server,
     without_the_option_no_server_is_asked,
 )
 

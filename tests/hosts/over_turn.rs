@@ -5,6 +5,7 @@ use crate::stories::{play, stories};
 stories! { play, "over_turn.py":
     a_member_without_udp_plays_over_a_relay
     a_member_without_udp_dials_an_address
+    two_members_without_udp_link_through_one_server
     a_port_serves_members_that_no_other_path_links
     members_whose_routers_let_them_through_need_no_port
     a_server_that_dies_is_reported_and_used_again

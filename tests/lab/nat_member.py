@@ -2,8 +2,8 @@
 `NetworkOptions`, and may name the session. MMN_LIBRARY names the library, and MMN_BINDINGS the folder of its Python package, if
 that is not the one of this source tree.
 
-Reads commands, a JSON list a line: ["connect", ADDRESS], ["turn", SERVERS], ["quiet", YES], ["mark"], ["report"], ["quit"]. Prints
-what happens, a JSON object a line, with the time of a clock that all processes of the machine share.
+Reads commands, a JSON list a line: ["connect", ADDRESS], ["turn", SERVERS], ["transfer", PEER, BYTES], ["quiet", YES], ["mark"],
+["report"], ["quit"]. Prints what happens, a JSON object a line, with the time of a clock that all processes of the machine share.
 """
 
 import collections
@@ -29,6 +29,8 @@ PATH_CHANGED = getattr(mmn, "PathChanged", ())
 RELAY_CHANGED = getattr(mmn, "RelayChanged", ())
 PORT_MAPPING_CHANGED = getattr(mmn, "PortMappingChanged", ())
 TURN_CHANGED = getattr(mmn, "TurnChanged", ())
+TRANSFER_OFFERED = getattr(mmn, "TransferOffered", ())
+TRANSFER_RESULT = getattr(mmn, "TransferResult", ())
 PATHS = {mmn.PATH_DIRECT: "direct", getattr(mmn, "PATH_THROUGH_RELAY", None): "relayed", getattr(mmn, "PATH_THROUGH_TURN", None): "turn"}
 
 
@@ -66,6 +68,10 @@ class Member:
             report("mapping", code=int(event.code), data=event.data.decode(), public=self.room.public_address)
         elif isinstance(event, TURN_CHANGED):
             report("turn", code=int(event.code), server=event.server, data=event.data.decode())
+        elif isinstance(event, TRANSFER_OFFERED):
+            self.room.accept_transfer(event.sender, event.transfer, bytearray(event.size))
+        elif isinstance(event, TRANSFER_RESULT):
+            report("transferred", event.peer, done=event.done, success=event.success)
         elif isinstance(event, RELAY_CHANGED):
             report("relay", code=int(event.code), relay=event.relay, data=event.data.decode())
         elif isinstance(event, mmn.LeaderChanged):
@@ -106,6 +112,9 @@ class Member:
 
     def turn(self, servers):
         self.room.set_turn(servers)
+
+    def transfer(self, peer, size):
+        self.room.send_transfer(peer, bytes(size))
 
     def quiet(self, yes):
         self.is_quiet = yes

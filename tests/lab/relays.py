@@ -364,14 +364,14 @@ def the_other_relay_takes_over_before_a_member_is_lost():
             all_arrives_once(room)
 
 
-def a_member_that_alone_loses_its_relay_is_not_lost():
+def a_member_that_alone_loses_its_relay_is_not_lost(deaths=DEATHS[1:], victims=2):
+    """Each death for the leader alone first, then for others."""
     with beside_two_relays(3) as (_, relays, room, hosts):
         leader = room.wait_for_leader(MANY_SECONDS)
         time.sleep(DIRECT_SECONDS)
         before = room.count("leader")
-        # The leader first, and one that does not lead.
         hosts.sort(key=lambda host: host.name != leader)
-        for host, death in itertools.product(hosts[:2], DEATHS[1:]):
+        for host, death in itertools.product(hosts[:victims], deaths):
             pauses = pauses_by(death, relays, room, host)
             who = "the leader" if host.name == leader else "another member"
             print(f"  for {who} alone, {death.name}: pauses of {pauses} ms; load {os.getloadavg()[0]:.1f}", flush=True)

@@ -32,6 +32,8 @@ ROUNDS_SECONDS = 90.0
 """The address at the server goes to members that four rounds of dials have not reached: 16 s, and the next rounds 30 s apart."""
 NOTICED_SECONDS = 60.0
 PLAYS_SECONDS = 5.0
+FILE_BYTES = 8 << 20
+FILE_SECONDS = 60.0
 CONNECTION_FAILED, AUTHENTICATION_FAILED, TIMEOUT = -4, -17, -19
 
 
@@ -209,6 +211,26 @@ def members_whose_routers_let_them_through_need_no_port():
             play(one, other)
 
 
+def two_members_without_udp_link_through_one_server():
+    """By TLS, from two networks: the server forwards from one port of its own to the other. One sends the other a file meanwhile."""
+    with world() as (net, server, r, a):
+        b = net.host("b", behind=net.router("home b", BLOCKED))
+        with Members() as members:
+            host = members.open(r, "create")
+            both = [members.open(machine, turn=server.line()) for machine in (a, b)]
+            assert len({has_port(member)["data"] for member in both}) == 2, [member.all("turn") for member in both]
+            for member in both:
+                member.do("connect", f"{r.address}:{r.port}")
+                ends(member, host, "turn")
+            for member, other in zip(both, reversed(both)):
+                ends(member, other, "turn", ROUNDS_SECONDS)
+            both[0].do("transfer", "b", FILE_BYTES)
+            play(*both, host)
+            for member, other in zip(both, reversed(both)):
+                arrived = member.wait("transferred", other.name, FILE_SECONDS)
+                assert arrived and arrived["success"] and arrived["done"] == FILE_BYTES, member.all("transferred")
+
+
 def a_server_that_dies_is_reported_and_used_again(url=None):
     """b and c, which are linked otherwise, notice nothing. a comes back."""
     with world(BLOCKED if url is None else Nat("symmetric")) as (net, server, r, a):
@@ -329,6 +351,7 @@ TESTS = [
     a_member_without_udp_plays_over_a_relay,
     without_turn_such_a_member_is_alone,
     a_member_without_udp_dials_an_address,
+    two_members_without_udp_link_through_one_server,
     a_port_serves_members_that_no_other_path_links,
     members_whose_routers_let_them_through_need_no_port,
     a_server_that_dies_is_reported_and_used_again,

@@ -214,7 +214,7 @@ async fn more_and_more_rooms_until_packets_are_late() {
     needs(whole.next_back().unwrap_or(first), hz);
 }
 
-/// Gives each process a core if there is one, and says which. This thread is the runtime of all members.
+/// Gives each process a core if there is one, and names them. This thread is the runtime of all members.
 fn placed(relays: &[Program]) -> String {
     let cores = std::thread::available_parallelism().map_or(1, usize::from);
     let mut ids = relays.iter().map(|relay| relay.child.id());
@@ -230,7 +230,7 @@ fn placed(relays: &[Program]) -> String {
     }
 }
 
-/// What all processes have used.
+/// The sum of a figure over all processes.
 fn of_all<T: Sum>(relays: &[Program], of_one: impl Fn(u32) -> T) -> T {
     relays.iter().map(|relay| of_one(relay.child.id())).sum()
 }
