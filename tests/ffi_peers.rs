@@ -1,6 +1,7 @@
 //! Peers as numbers, addresses and keys through the C ABI, with a second member in this process.
 
 use std::ffi::{CStr, CString, c_char, c_void};
+use std::net::UdpSocket;
 use std::ptr::{null, null_mut};
 use std::sync::mpsc::{Sender, channel};
 use std::time::{Duration, Instant};
@@ -278,6 +279,47 @@ fn a_newcomer_shows_the_time_of_the_older_room_and_a_closed_room_none() {
 }
 
 /// The function and the statistics name the same path.
+/// Calls of many threads at once; the last list counts.
+#[test]
+fn turn_servers_are_replaced_from_any_thread() {
+    let room = open(c"turned", MmnOptions::default());
+    // SAFETY: the list is NULL or has a NUL.
+    let set = |list: Option<&CStr>| unsafe {
+        mmn_set_turn(room, list.map_or_else(null, CStr::as_ptr))
+    };
+    let server = || {
+        let socket = UdpSocket::bind("127.0.0.1:0").expect("a port");
+        let limit = socket.set_read_timeout(Some(TIMEOUT));
+        limit.expect("set");
+        let at = socket.local_addr().expect("bound");
+        let line = format!("turn:{at} username=ann password=word");
+        (socket, CString::new(line).expect("no NUL"))
+    };
+    let (wanted, line) = server();
+    for wrong in [c"turn:127.0.0.1:1", c"stun:127.0.0.1:1 username=a password=b"] {
+        assert_eq!(set(Some(wrong)), MMN_INVALID_ARGUMENT);
+        assert!(last().1.contains("servers"), "{}", last().1);
+    }
+    std::thread::scope(|scope| {
+        for number in 0..8 {
+            scope.spawn(move || {
+                let (_socket, other) = server();
+                for round in 0..50 {
+                    let list = (round % 8 != number).then_some(&*other);
+                    assert_eq!(set(list), MMN_OK);
+                }
+            });
+        }
+    });
+    assert_eq!(set(Some(&line)), MMN_OK);
+    let mut request = [0; 1500];
+    let length = wanted.recv(&mut request).expect("it is asked");
+    // The magic cookie of STUN (RFC 8489).
+    assert_eq!(request[4..8], [0x21, 0x12, 0xa4, 0x42], "{length} bytes");
+    assert_eq!(mmn_close(room), MMN_OK);
+    assert_eq!(set(None), MMN_NOT_INITIALIZED);
+}
+
 #[test]
 fn guests_of_a_star_reach_each_other_through_the_host() {
     let host = open(c"host", in_star(MMN_HOST_MODE_HOST));

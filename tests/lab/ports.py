@@ -1,19 +1,23 @@
 #!/usr/bin/env python3
 """Ports that members ask their routers for: `ports.py [NAME...]` plays the tests whose name contains one of the arguments, by
-default all. `docs/lab.md` describes them.
+default all. `docs/lab.md` describes them. `ports.py figures` measures what a port costs an idle member instead.
 
 Routers run a real miniupnpd, with nftables, or a program that answers falsely. Members a and b are behind NATs that map a port anew
 for each destination: without a port that a router forwards, they never link directly. Exits with 0, 1 or, on a machine that cannot
 run them, 3.
 """
 
+import contextlib
 import json
+import os
+import re
 import shutil
 import sys
 import tempfile
 import threading
 import time
 from pathlib import Path
+from typing import NamedTuple
 
 import nat
 import relays
@@ -311,6 +315,61 @@ def without_the_option_no_router_is_asked():
             assert set(b.sent()) <= {gateway, IGMP} and 0 < b.sent()[gateway] <= 12, b.sent()
 
 
+IDLE_SECONDS = 400.0
+"""A port is renewed after 225 to 300 s."""
+
+
+class Use(NamedTuple):
+    """Of a member so far: what the library's threads used, and packets sent."""
+
+    cpu_ms: float
+    wakeups: int
+    resident_kib: int
+    packets: int
+    to_router: int
+
+    @classmethod
+    def of(cls, member, host):
+        """The program's own thread polls, and does not count."""
+        process = Path("/proc") / str(member.process.pid)
+        threads = [thread for thread in (process / "task").iterdir() if thread.name != process.name]
+        ticks = sum(sum(map(int, (thread / "stat").read_text().rsplit(")", 1)[1].split()[11:13])) for thread in threads)
+        status = lambda path, name: int(re.search(rf"^{name}:\s+(\d+)", (path / "status").read_text(), re.MULTILINE)[1])
+        wakeups = sum(status(thread, "voluntary_ctxt_switches") for thread in threads)
+        sent = host.sent()
+        to_router = sent.get(str(host.upstream.network[254]), 0)
+        cpu_ms = ticks * 1000 / os.sysconf("SC_CLK_TCK")
+        return cls(cpu_ms, wakeups, status(process, "VmRSS"), sum(sent.values()), to_router)
+
+
+def figures():
+    """Two rooms of two at the same time. One member of each is behind a router with a real miniupnpd, and asks it for a port, or not."""
+    with Internet(network=NETWORK) as net, contextlib.ExitStack() as ends, Members() as members:
+        measured = {}
+        for number, name in enumerate(("off", "on")):
+            home = net.router(f"home {name}", ROUTER)
+            peer, host = net.host(f"peer {name}"), net.host(name, behind=home)
+            ends.enter_context(Miniupnpd(home))
+            members.open(peer, "create", session=name)
+            one = members.open(host, session=name, port_mapping=number)
+            one.do("connect", f"{peer.address}:{peer.port}")
+            assert one.wait("joined", peer.name), one.lines
+            if number:
+                mapped(one)
+            for member in (one, members[peer.name]):
+                member.do("quiet", True)
+            measured[name] = one, host
+        time.sleep(10)
+        before = {name: Use.of(*one) for name, one in measured.items()}
+        time.sleep(IDLE_SECONDS)
+        print(f"idle for {IDLE_SECONDS:.0f} s; load {os.getloadavg()[0]:.1f}")
+        print("| port mapping | CPU | wakeups | packets sent | of these to the router | before | resident |\n|---|---|---|---|---|---|---|")
+        for name, one in measured.items():
+            was, use = before[name], Use.of(*one)
+            spent = [f"{use.cpu_ms - was.cpu_ms:.0f} ms", *(str(now - then) for now, then in zip(use[1:], was[1:]))]
+            print(f"| {name} | {spent[0]} | {spent[1]} | {spent[3]} | {spent[4]} | {was.to_router} | {use.resident_kib / 1024:.1f} MiB |")
+
+
 TESTS = [
     a_port_links_members_behind_symmetric_nats,
     a_port_takes_over_from_a_relay,
@@ -323,4 +382,4 @@ TESTS = [
 
 
 if __name__ == "__main__":
-    sys.exit(run_tests(TESTS, sys.argv[1:]))
+    sys.exit(figures() if sys.argv[1:] == ["figures"] else run_tests(TESTS, sys.argv[1:]))

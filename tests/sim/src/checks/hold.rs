@@ -51,7 +51,8 @@ impl Checker {
         };
         life.hold.receives = match (lives(input), input) {
             (Some(record), _) => record.assigned.then_some(Evidence::Lives(record)),
-            (None, Input::LinkUp(link)) => {
+            // Elections notice no link that a member carries.
+            (None, Input::LinkUp(link)) if link.path.counts_in_elections() => {
                 let sides = decoded::side(&link.ours).zip(decoded::side(&link.theirs));
                 sides.and_then(|(ours, theirs)| {
                     let record = theirs.record;

@@ -17,6 +17,8 @@ pub const SEEDS: &[u64] = &[
     799,
     // An open dial over a carrier that does not reach the peer kept the other end's out, again and again.
     2_416,
+    // The check of Hold took the Hello of a link that a member carries for news to the election (P7).
+    7_101_537,
 ];
 
 /// Plans of rooms with relays.
