@@ -284,9 +284,8 @@ fn a_newcomer_shows_the_time_of_the_older_room_and_a_closed_room_none() {
 fn turn_servers_are_replaced_from_any_thread() {
     let room = open(c"turned", MmnOptions::default());
     // SAFETY: the list is NULL or has a NUL.
-    let set = |list: Option<&CStr>| unsafe {
-        mmn_set_turn(room, list.map_or_else(null, CStr::as_ptr))
-    };
+    let set =
+        |list: Option<&CStr>| unsafe { mmn_set_turn(room, list.map_or_else(null, CStr::as_ptr)) };
     let server = || {
         let socket = UdpSocket::bind("127.0.0.1:0").expect("a port");
         let limit = socket.set_read_timeout(Some(TIMEOUT));
@@ -296,7 +295,10 @@ fn turn_servers_are_replaced_from_any_thread() {
         (socket, CString::new(line).expect("no NUL"))
     };
     let (wanted, line) = server();
-    for wrong in [c"turn:127.0.0.1:1", c"stun:127.0.0.1:1 username=a password=b"] {
+    for wrong in [
+        c"turn:127.0.0.1:1",
+        c"stun:127.0.0.1:1 username=a password=b",
+    ] {
         assert_eq!(set(Some(wrong)), MMN_INVALID_ARGUMENT);
         assert!(last().1.contains("servers"), "{}", last().1);
     }

@@ -148,9 +148,11 @@ impl Node {
                     let leader = leader.and_then(|leader| self.membership.get(leader));
                     let since = self.merging.leader_changed_at;
                     let has_settled = since.is_none_or(|at| now.since(at) >= LEADS_FOR);
-                    // A peer that knows no other carriers takes packets from the leader alone.
-                    let is_better = leader.is_some_and(|leader| {
-                        (leader.carries_to(target) && has_settled) || !member.knows_paths()
+                    // A peer that knows no other carriers takes packets from its leader alone. That may be another one than this
+                    // node's, which then has no link with the peer.
+                    let is_better = leader.is_some_and(|leader| match member.knows_paths() {
+                        true => leader.carries_to(target) && has_settled,
+                        false => leader.reaches.contains_key(&target),
                     });
                     match is_better {
                         true => Some(best),

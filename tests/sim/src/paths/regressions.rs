@@ -19,6 +19,8 @@ pub const SEEDS: &[u64] = &[
     2_416,
     // The check of Hold took the Hello of a link that a member carries for news to the election (P7).
     7_101_537,
+    // Of two leaders, a member let its own one carry to a member of the version before that follows the other one.
+    7_102_073,
 ];
 
 /// Plans of rooms with relays.
