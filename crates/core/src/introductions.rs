@@ -183,7 +183,13 @@ impl Candidate {
     }
 
     fn relays_due(&self, now: Time) -> bool {
-        self.over_relays.is_some_and(|(at, _)| now >= at)
+        self.over_relays_at().is_some_and(|at| now >= at)
+    }
+
+    /// The time of the next dial over relays alone.
+    fn over_relays_at(&self) -> Option<Time> {
+        let (at, _) = self.over_relays?;
+        self.direct_again.is_some().then_some(at)
     }
 
     /// Whether both ends dial in this round even if earlier dials have used up the limit.
@@ -661,6 +667,7 @@ impl Introductions {
         if let Some(candidate) = self.candidates.get_mut(peer) {
             candidate.lost = None;
             candidate.direct_again = None;
+            candidate.over_relays = None;
             candidate.round = None;
             candidate.give_up_at = now + GIVE_UP_AFTER;
             let dial_at = now + REDIAL_INTERVAL;
@@ -751,7 +758,7 @@ impl Introductions {
                     Some(_) => candidate.dial_at,
                     None => candidate.dial_at.map(|at| at.min(candidate.give_up_at)),
                 };
-                [direct, candidate.over_relays.map(|(at, _)| at)]
+                [direct, candidate.over_relays_at()]
             })
             .flatten()
             .min()?;
@@ -1080,6 +1087,28 @@ mod tests {
             (100_000, 1, None),
         ] {
             assert_eq!(dial(ms, round), expected, "round {round} after {ms} ms");
+        }
+    }
+
+    #[test]
+    fn a_dial_over_relays_of_an_earlier_incarnation_is_not_waited_for() {
+        let mut introductions = introductions_at_0();
+        let (b, known) = (id("b"), [address("192.0.2.1:7")]);
+        introductions.linked_by_carrier(at(0), &b, entry("b", &[]).key, &known, true);
+        introductions.dial_over_relays(at(0), &id("a"), &b, true);
+        introductions.restarted(at(1_000), &b);
+        let no_way = |_: &PeerId| {
+            Some(Ways {
+                direct: true,
+                carriers: Vec::new(),
+            })
+        };
+        for ms in (1_000..60_000).step_by(100) {
+            for dial in introductions.due(at(ms), no_way) {
+                assert!(!introductions.dial_failed(at(ms), &dial.peer, false));
+            }
+            let next = introductions.next_deadline();
+            assert!(next.is_none_or(|next| next > at(ms)), "{next:?} at {ms}");
         }
     }
 

@@ -216,13 +216,12 @@ async fn more_and_more_rooms_until_packets_are_late() {
 
 /// Gives each process a core if there is one, and names them. This thread is the runtime of all members.
 fn placed(relays: &[Program]) -> String {
-    let cores = std::thread::available_parallelism().map_or(1, usize::from);
-    let mut ids = relays.iter().map(|relay| relay.child.id());
-    let has_cores = (0..)
-        .zip(ids.by_ref())
-        .all(|(core, id)| core < cores as u32 && pin(id, core));
+    let cores = std::thread::available_parallelism().map_or(1, usize::from) as u32;
+    let mut ids = (0..).zip(relays.iter().map(|relay| relay.child.id()));
+    let have_cores = ids.all(|(core, id)| core < cores && pin(id, core));
     let of_members = relays.len() as u32;
-    match (relays.len(), has_cores, pin(own_thread(), of_members)) {
+    let are_apart = have_cores && of_members < cores && pin(own_thread(), of_members);
+    match (relays.len(), have_cores, are_apart) {
         (_, false, _) => "not pinned to cores".to_owned(),
         (1, true, true) => "the relay on one core, all members on another".to_owned(),
         (count, true, true) => format!("{count} relays and the members, each on a core"),
