@@ -48,4 +48,7 @@ pub const RELAY_PLANS: &[(&str, &str)] = &[
 ];
 
 /// Seeds of rooms with relays.
-pub const RELAY_SEEDS: &[u64] = &[];
+pub const RELAY_SEEDS: &[u64] = &[
+    // A dial over relays of a member's earlier incarnation was waited for without a pause.
+    9_008_969,
+];
