@@ -40,7 +40,7 @@ pub(super) enum Kind {
     Echoes,
     /// It has been restarted: its nonce is another one, and it knows no port.
     Restarted,
-    /// Its nonce is another one every ten minutes, its answers take 200 ms, and it forgets what is not refreshed.
+    /// Its nonce is another one every ten minutes, its answers take 200 ms, and it forgets ports, peers and channels without a refresh.
     Strict,
 }
 
@@ -212,7 +212,7 @@ fn forged(method: Method, code: u16) -> Vec<u8> {
 }
 
 impl State {
-    /// Forgets what was not refreshed.
+    /// Forgets peers and channels without a refresh.
     fn forget(&mut self) {
         if self.kind == Kind::Strict {
             let now = Instant::now();
