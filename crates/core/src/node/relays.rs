@@ -20,13 +20,19 @@ struct Relay {
     present: BoundedMap<Fingerprint, (), MAX_AT_RELAY>,
 }
 
+impl Relay {
+    fn is_up(&self) -> bool {
+        self.down_since.is_none()
+    }
+}
+
 impl Relays {
     /// The relays that carry packets to the holder of a key, as far as known, in order of preference: those where it is
     /// present, and all of them if it `may_hide`.
     pub(super) fn to(&self, key: Fingerprint, may_hide: bool) -> impl Iterator<Item = RelayNumber> {
         let relays = self.0.iter();
         let able = relays.filter(move |(_, relay)| {
-            relay.down_since.is_none() && (may_hide || relay.present.contains_key(&key))
+            relay.is_up() && (may_hide || relay.present.contains_key(&key))
         });
         able.map(|(relay, _)| *relay)
     }
@@ -37,8 +43,7 @@ impl Relays {
     }
 
     fn is_up(&self, number: RelayNumber) -> bool {
-        let relay = self.0.get(&number);
-        relay.is_some_and(|relay| relay.down_since.is_none())
+        self.0.get(&number).is_some_and(Relay::is_up)
     }
 
     /// The keys of the relays that are down, and since when.
@@ -54,7 +59,7 @@ impl Relays {
 
     /// Where the relays see this node.
     pub(super) fn observed(&self) -> impl Iterator<Item = SocketAddr> {
-        let up = self.0.values().filter(|relay| relay.down_since.is_none());
+        let up = self.0.values().filter(|relay| relay.is_up());
         up.map(|relay| relay.observed)
     }
 
@@ -96,11 +101,9 @@ impl Node {
         self.hold(now, held);
         if has_fallen {
             self.choose_carriers(now);
-            for peer in self.membership.ids() {
-                if self.report_silent_relays(&peer) {
-                    // Its answer is a sign of life, long before its next heartbeat.
-                    self.ping(&peer);
-                }
+            for peer in self.report_silent_relays_to_all() {
+                // Its answer is a sign of life, long before its next heartbeat.
+                self.ping(&peer);
             }
         }
         self.weigh_mapping(now);
@@ -147,6 +150,16 @@ impl Node {
         if !self.view.held.is_empty() {
             self.elect(now, Local::Tick);
         }
+    }
+
+    /// Reports each relay that is down to all members; returns the members to which there was something to report.
+    pub(super) fn report_silent_relays_to_all(&mut self) -> Vec<PeerId> {
+        if self.relays.down().next().is_none() {
+            return Vec::new();
+        }
+        let mut peers = self.membership.ids();
+        peers.retain(|peer| self.report_silent_relays(peer));
+        peers
     }
 
     /// Reports each relay that is down to a member that this node reaches over another one: the member may reach that relay, and

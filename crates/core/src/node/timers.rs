@@ -125,9 +125,7 @@ impl Node {
         };
         self.heartbeat_at = now + interval + timeout;
         self.heartbeat_all(now, false);
-        for peer in self.membership.ids() {
-            self.report_silent_relays(&peer);
-        }
+        self.report_silent_relays_to_all();
         self.view.held.retain(|_, until| now < *until);
         self.elect(now, Local::HeartbeatSent);
         self.report_all_observed(now);

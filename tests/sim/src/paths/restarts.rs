@@ -25,35 +25,14 @@ impl Run<'_> {
             return;
         };
         for relay in self.world.paths.relays.numbers() {
-            let began = self.world.now;
-            self.world.paths.losses.clear();
-            self.world.relay_falls(relay);
-            let for_ms = self.draw_ms(LONGEST_MS);
-            self.run_until(began + ms(for_ms));
-            self.world.relay_returns(relay);
-            self.run_until(self.world.now + LOST_WITHIN);
-            let lost = self.world.paths.losses.first().copied();
-            self.run_until(self.world.now + ELECTED_WITHIN);
+            let outage = format!("relay {relay} was away");
+            let begin = |world: &mut World| world.relay_falls(relay);
+            let end = |world: &mut World| world.relay_returns(relay);
+            if let Some(text) = self.noticed(leader, &outage, begin, end) {
+                self.world.violate("restarts", text);
+            }
             if self.world.violation.is_some() {
                 return;
-            }
-            let slots = self.world.slots.iter();
-            let elects = slots.filter(|slot| {
-                let last = slot.reported.last();
-                slot.process.is_some() && last.is_some_and(|(at, _)| *at > began)
-            });
-            let elects: Vec<_> = elects.map(|slot| slot.id.clone()).collect();
-            if !elects.is_empty() || self.world.agreed() != Some(leader) {
-                let text =
-                    format!("{elects:?} noticed that relay {relay} was away for {for_ms} ms");
-                return self.world.violate("restarts", text);
-            }
-            if let Some(Loss { slot, other, .. }) = lost {
-                let text = format!(
-                    "{} lost {} when relay {relay} was away for {for_ms} ms",
-                    self.world.slots[slot].id, self.world.slots[other].id
-                );
-                return self.world.violate("restarts", text);
             }
             let counts = &mut self.world.paths.relays.counts;
             match self.world.settings.strategy {
@@ -68,46 +47,60 @@ impl Run<'_> {
     pub(super) fn members_lose_relays_alone(&mut self) {
         for relay in self.world.paths.relays.numbers() {
             for slot in self.world.running() {
-                let leader = self.world.agreed();
-                if leader.is_none() || !self.restarts_go_unnoticed() {
+                let Some(leader) = self.world.agreed().filter(|_| self.restarts_go_unnoticed())
+                else {
                     return;
+                };
+                if !self.world.has_another_relay(slot, relay) {
+                    continue;
                 }
-                if self.world.has_another_relay(slot, relay) {
-                    self.loses_alone(slot, relay, leader);
+                let outage = format!("{} alone lacked relay {relay}", self.world.slots[slot].id);
+                let begin = |world: &mut World| world.relay_is_lost(relay, slot);
+                let end = |world: &mut World| world.relay_is_found(relay, slot);
+                if let Some(text) = self.noticed(leader, &outage, begin, end) {
+                    self.world.violate("lone losses", text);
                 }
                 if self.world.violation.is_some() {
                     return;
                 }
+                self.world.paths.relays.counts.lone_losses_unnoticed += 1;
             }
         }
     }
 
-    fn loses_alone(&mut self, slot: usize, relay: u8, leader: Option<usize>) {
+    /// Runs an outage and the time that its effects may take. Returns the change of a leader or the loss of a member that it has
+    /// caused.
+    fn noticed(
+        &mut self,
+        leader: usize,
+        outage: &str,
+        begin: impl FnOnce(&mut World),
+        end: impl FnOnce(&mut World),
+    ) -> Option<String> {
         let began = self.world.now;
         self.world.paths.losses.clear();
-        self.world.relay_is_lost(relay, slot);
+        begin(&mut self.world);
         let for_ms = self.draw_ms(LONGEST_MS);
         self.run_until(began + ms(for_ms));
-        self.world.relay_is_found(relay, slot);
+        end(&mut self.world);
         self.run_until(self.world.now + LOST_WITHIN);
         let lost = self.world.paths.losses.first().copied();
         self.run_until(self.world.now + ELECTED_WITHIN);
         if self.world.violation.is_some() {
-            return;
+            return None;
         }
-        let id = &self.world.slots[slot].id;
-        if let Some(Loss { slot, other, .. }) = lost {
-            let text = format!(
-                "{} lost {} when {id} alone lacked relay {relay} for {for_ms} ms",
-                self.world.slots[slot].id, self.world.slots[other].id
-            );
-            return self.world.violate("lone losses", text);
+        let slots = &self.world.slots;
+        let elects = slots.iter().filter(|slot| {
+            let last = slot.reported.last();
+            slot.process.is_some() && last.is_some_and(|(at, _)| *at > began)
+        });
+        let elects: Vec<_> = elects.map(|slot| slot.id.clone()).collect();
+        if !elects.is_empty() || self.world.agreed() != Some(leader) {
+            return Some(format!("{elects:?} noticed that {outage} for {for_ms} ms"));
         }
-        if self.world.agreed() != leader {
-            let text = format!("another leads since {id} alone lacked relay {relay}");
-            return self.world.violate("lone losses", text);
-        }
-        self.world.paths.relays.counts.lone_losses_unnoticed += 1;
+        let Loss { slot, other, .. } = lost?;
+        let (one, other) = (&slots[slot].id, &slots[other].id);
+        Some(format!("{one} lost {other} when {outage} for {for_ms} ms"))
     }
 
     /// Whether the timeouts of the strategy are longer than a member needs to notice the fall of a relay; a leader that only answers
