@@ -256,6 +256,7 @@ impl<'a> Run<'a> {
                 self.pass_time();
                 Input::OtherData { peer }
             }
+            3 if linked && self.wild.chance.one_in(8) => Input::Relinked { peer },
             3 if linked => Input::Datagram {
                 from: peer,
                 probe: self.wild.any(),

@@ -859,7 +859,7 @@ impl Driver {
         self.admissions.release(&peer);
 
         let attached = self.sessions.attach(link, &theirs, key, count, dialled);
-        if attached != Attached::Second {
+        if matches!(attached, Attached::Carries | Attached::TakesOver) {
             if by_hand || theirs.by_hand {
                 self.feed(Input::Command(Command::LiftBan(peer.clone())));
             }
@@ -889,6 +889,9 @@ impl Driver {
             }
         } else {
             self.keep_carrier(&peer);
+            if attached == Attached::Replaces {
+                self.feed(Input::Relinked { peer: peer.clone() });
+            }
         }
         self.state_link_changed(&peer);
         self.report_address(&peer);

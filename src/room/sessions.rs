@@ -96,7 +96,9 @@ pub(super) enum Attached {
     Carries,
     /// It replaces a link over a worse path.
     TakesOver,
-    /// It is a second link: both ends dialled.
+    /// It replaces a link over as good a path: both ends dialled, or the other end has lost that link.
+    Replaces,
+    /// It is a second link that does not carry the session: both ends dialled.
     Second,
 }
 
@@ -517,7 +519,8 @@ impl Sessions {
         let gives_way = new.link.path() > current.link.path();
         // If the same end dialled both, it has lost the first.
         let is_ours = current.dialled == new.dialled || new.dialled == (self.me < *peer);
-        if takes_over || (is_ours && !gives_way) {
+        let replaces = is_ours && !takes_over && !gives_way;
+        if takes_over || replaces {
             current.link.stop_lanes();
             new.link
                 .start_lanes(new.id, peer, &session.received, &self.context);
@@ -531,9 +534,10 @@ impl Sessions {
             oldest.close(close::SUPERSEDED, "too many links");
             self.owners.remove(&id);
         }
-        match takes_over {
-            true => Attached::TakesOver,
-            false => Attached::Second,
+        match (takes_over, replaces) {
+            (true, _) => Attached::TakesOver,
+            (false, true) => Attached::Replaces,
+            (false, false) => Attached::Second,
         }
     }
 }

@@ -610,6 +610,11 @@ impl Introductions {
             .collect()
     }
 
+    /// Whether the limit of dials without an answer allows no other dial of an address that one member names.
+    pub fn has_used_up_dials(&self, address: SocketAddr) -> bool {
+        !self.attempts.has_tries_left(address, false)
+    }
+
     /// Handles the addresses that a peer with a carried link states itself, best first. Returns whether they are new.
     pub fn stated(&mut self, peer: &PeerId, addresses: &[SocketAddr]) -> bool {
         let Some(candidate) = self.candidates.get_mut(peer) else {

@@ -283,6 +283,11 @@ impl Node {
         self.introductions.dialing()
     }
 
+    /// Whether too many dials at an address without an answer keep this node from the next one. For checks.
+    pub fn has_used_up_dials(&self, address: SocketAddr) -> bool {
+        self.introductions.has_used_up_dials(address)
+    }
+
     /// The leader that the host sees; `None` if none is known, or if there is no path to it. The election may follow a
     /// leader that this node blocks, or for which no linked member vouches any more: it does not campaign then, but no
     /// message could reach that leader.
@@ -520,6 +525,7 @@ impl Node {
                 incarnation,
             } => self.link_ready(now, &peer, key, incarnation),
             Input::LinkUp(link) => self.link_up(now, *link),
+            Input::Relinked { peer } => self.relinked(now, &peer),
             Input::LinkDown { peer, why } => self.link_down(now, &peer, why),
             Input::SessionOver { peer, why } => self.session_over(now, &peer, why),
             Input::Join {
@@ -565,11 +571,17 @@ impl Node {
     /// Handles the consequences of an input: the election's outputs, and a change of the leader.
     fn after(&mut self, now: Time) {
         debug_assert!({
-            let members = self.membership.iter();
-            let voters = members.filter(|(_, member)| member.path.counts_in_elections());
-            let voters = voters.map(|(id, _)| id);
-            let mut held = self.view.held.keys();
-            self.view.voters.keys().eq(voters) && held.all(|id| self.view.voters.contains_key(id))
+            let members = |counts: bool| {
+                let members = self.membership.iter();
+                let of_kind =
+                    members.filter(move |(_, it)| it.path.counts_in_elections() == counts);
+                of_kind.map(|(id, _)| id)
+            };
+            let view = &self.view;
+            let mut held = view.held.keys();
+            view.voters.keys().eq(members(true))
+                && view.carried.keys().eq(members(false))
+                && held.all(|id| view.voters.contains_key(id))
         });
         self.keep_disputed_id(now);
         self.take_turns(now);

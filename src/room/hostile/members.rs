@@ -291,6 +291,41 @@ async fn a_peer_that_begins_to_dial_and_falls_silent_is_dialled_back_a_little_la
     pair.undisturbed("a dial that stands still").await;
 }
 
+/// The next control message of a link that `is` accepts.
+async fn next_message(member: &mut Member, is: impl Fn(&Message) -> bool) -> Message {
+    loop {
+        let frame = in_time(read_frame(&mut member.recv, 1 << 16)).await;
+        let frame = frame.expect("the link lives");
+        if let Ok(ControlFrame::Core(Envelope { message, .. })) = postcard::from_bytes(&frame)
+            && is(&message)
+        {
+            return message;
+        }
+    }
+}
+
+/// Of two links of a session one is closed with all that is under way on it.
+#[tokio::test]
+async fn a_link_that_replaces_another_brings_what_that_one_may_have_lost() {
+    let pair = Pair::settled("second link").await;
+    let attacker = Attacker::new("z", "second link");
+    // It reads nothing from its first link.
+    let first = attacker.join(&pair.a).await;
+    let mut second = attacker.join_unseen(&pair.a, &attacker.hello()).await;
+    let list = next_message(&mut second, |it| matches!(it, Message::PeerList(_))).await;
+    let Message::PeerList(list) = list else {
+        unreachable!("chosen");
+    };
+    assert!(list.iter().any(|entry| entry.id == id("b")), "{list:?}");
+    next_message(&mut second, |it| matches!(it, Message::Standing { .. })).await;
+    next_message(&mut second, |it| matches!(it, Message::Heartbeat(_))).await;
+    // A message on the second link shows that the attacker has it: the first one is closed.
+    second.notify_core(claim("z", 0)).await;
+    assert_eq!(first.closed().await, crate::net::close::SUPERSEDED);
+    assert_eq!(pair.a.times(&joined("z")), 1);
+    assert_eq!(pair.a.times(&left("z")), 0);
+}
+
 #[tokio::test]
 async fn links_of_one_session_are_bounded_in_number() {
     let pair = Pair::settled("many links").await;

@@ -218,7 +218,8 @@ impl Run<'_> {
         }
         let newly_elected = self.world.checker.leaderships_begun() > begun;
         let mut bound = self.rtt() * 4 + self.disks();
-        let clear = ours != theirs && led_whole;
+        // A side with too few of a roster is about to lose its leader.
+        let clear = ours != theirs && led_whole && self.suffice(ours.max(theirs));
         if !clear {
             bound += slowest_clock(timeout);
         }

@@ -1,7 +1,7 @@
 //! Links between processes: dialling, Hello, ordered control streams, datagrams, closing.
 //!
 //! The behaviour of the library's network layer, without its bytes: one link per pair; of two simultaneous dials the smaller id's
-//! stays; a link that its dialler's end has ended is replaced by its next one.
+//! stays, also where both have become links; a link that its dialler's end has ended is replaced by its next one.
 
 mod admission;
 mod closed_ports;
@@ -138,8 +138,8 @@ pub struct Pending {
     attempt_of: Option<u64>,
     /// Whether a wall keeps its packets back.
     held: bool,
-    /// Whether the other end has answered.
-    greeted: bool,
+    /// Whether the other end has answered: the first of the handshake's round trips is over.
+    answered: bool,
 }
 
 /// The part of a process that dials.
@@ -163,6 +163,10 @@ impl DialOf {
 /// A future event of links.
 #[derive(Debug)]
 pub enum Wire {
+    /// The other end's first answer to a dial arrives.
+    Answered {
+        dial: u64,
+    },
     SayHello {
         dial: u64,
     },
@@ -473,6 +477,7 @@ impl World {
                 to_life,
                 hello,
             } => self.hello_arrives(dial, to_life, &hello),
+            Wire::Answered { dial } => self.answered(dial),
             Wire::DialRefused { dial, permanent } => self.dial_failed(dial, permanent),
             Wire::DialTimeout { dial } => self.dial_failed(dial, false),
             Wire::RoundOver { dial } => self.round_over(dial),
@@ -589,7 +594,7 @@ impl World {
                 over: None,
                 attempt_of: None,
                 held: false,
-                greeted: false,
+                answered: false,
             },
         );
         self.begin_dial(dial);
@@ -619,15 +624,31 @@ impl World {
 
     fn shake_hands(&mut self, dial: u64, from: usize, to: usize, over: Option<Via>) {
         // TLS and the PAKE take two round trips before the Hello.
-        let trips = [(from, to), (to, from), (from, to), (to, from)];
-        let handshake = trips
-            .into_iter()
-            .fold(Duration::ZERO, |sum, (a, b)| sum + self.trip(a, over, b));
-        let handshake = handshake + self.retransmissions(false);
+        let mut round_trip = || self.trip(from, over, to) + self.trip(to, over, from);
+        let first = round_trip();
+        let second = round_trip();
+        let waits = self.retransmissions(false);
+        let answered = Wire::Answered { dial };
+        self.at(self.now + first + waits, Happening::Wire(answered));
+        let handshake = first + second + waits;
         self.at(
             self.now + handshake,
             Happening::Wire(Wire::SayHello { dial }),
         );
+    }
+
+    /// The dialler receives the other end's first packet, unless none passes.
+    fn answered(&mut self, dial: u64) {
+        let Some(pending) = self.dials.get(&dial) else {
+            return;
+        };
+        let (from, to, life, over) = (pending.from, pending.to, pending.life, pending.over);
+        let passes = self.passes_from(from, over, to) && self.passes_from(to, over, from);
+        let both_run = self.is_life(from, life) && self.slots[to].process.is_some();
+        let answers = passes && both_run && !self.is_paused(from) && !self.is_paused(to);
+        if let Some(pending) = self.dials.get_mut(&dial) {
+            pending.answered |= answers;
+        }
     }
 
     fn say_hello(&mut self, dial: u64) {
@@ -641,12 +662,10 @@ impl World {
             let again = self.now + RETRANSMITTED_AFTER;
             return self.at(again, Happening::Wire(Wire::SayHello { dial }));
         }
+        self.answered(dial);
         let blocked = !self.passes_from(from, over, to) || !self.passes_from(to, over, from);
         if blocked || self.is_paused(from) || self.is_paused(to) || !self.is_life(from, life) {
             return;
-        }
-        if let Some(pending) = self.dials.get_mut(&dial) {
-            pending.greeted = true;
         }
         let Some(mut hello) = self.hello(from, of == DialOf::Host) else {
             return;
@@ -875,9 +894,15 @@ impl World {
             return self.refuse_link(id, ACCEPTOR);
         }
         let path = self.link_path(id);
-        self.end_replaced(to, from, path);
+        let is_second = self.attach_second(id, ACCEPTOR);
+        if !is_second {
+            self.end_replaced(to, from, path);
+        }
         if let Some(own) = self.own_dial(to, from, path, false) {
             self.end_dial(own);
+        }
+        if is_second {
+            return;
         }
         if let Some(link) = self.links.get_mut(&id) {
             link.up[ACCEPTOR] = true;
@@ -1000,6 +1025,9 @@ impl World {
             self.dial_failed(dial, false);
             self.refuse_link(id, DIALLER);
             return;
+        }
+        if self.attach_second(id, DIALLER) {
+            return self.end_dial(dial);
         }
         let Some(process) = &self.slots[from].process else {
             return;
@@ -1397,6 +1425,32 @@ mod tests {
             assert!(world.now < Time::from_micros(10_000_000), "no link");
             world.run_for(Duration::from_micros(1));
         }
+    }
+
+    /// As in the library, a brief dial limits the wait for the first answer, which takes one of the handshake's round trips.
+    #[test]
+    fn a_brief_dial_goes_on_once_the_other_end_has_answered() {
+        let links = |lasts: Duration, runs: bool| {
+            let mut world = room();
+            world.dials.clear();
+            if !runs {
+                world.crash(1);
+            }
+            world.dial(0, 1, DialOf::Discovery, Some(lasts));
+            world.run_for(lasts);
+            let goes_on = !world.dials.is_empty();
+            world.run_for(Duration::from_secs(1));
+            let linked = !world.links.is_empty();
+            assert_eq!(goes_on, linked, "{lasts:?}");
+            linked
+        };
+        let round_trip = TRIP * 2;
+        assert!(!links(
+            round_trip.saturating_sub(Duration::from_millis(1)),
+            true
+        ));
+        assert!(links(round_trip + Duration::from_millis(1), true));
+        assert!(!links(TRIP * 8, false), "no process answers");
     }
 
     #[test]

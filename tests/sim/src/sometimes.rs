@@ -123,6 +123,8 @@ counters! {
     joins_decided_by_hosts,
     /// The room refused a newcomer.
     joins_refused,
+    /// An end took a second link of a session: both ends had dialled.
+    second_links,
     /// A newer process of a peer ended the session with its earlier one.
     sessions_replaced,
     /// A peer that returned had given up its session.

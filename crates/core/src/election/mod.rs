@@ -62,8 +62,10 @@ pub struct Voter {
 /// The membership as it stands when a strategy is called.
 #[derive(Debug, Clone, Default)]
 pub struct View {
-    /// Every connected peer, self excluded.
+    /// Every connected peer that takes part in elections, self excluded.
     pub voters: BTreeMap<PeerId, Voter>,
+    /// Connected peers without a part in elections, and their keys: a member carries their links.
+    pub carried: BTreeMap<PeerId, Fingerprint>,
     /// Whether a link that may bring a peer is being dialled.
     pub dialing: bool,
     /// The ids and the keys that the room has banned.
@@ -103,6 +105,12 @@ impl View {
             true => Some(me.1),
             false => self.voters.get(id).map(|voter| voter.key),
         }
+    }
+
+    /// The key of a connected peer.
+    pub fn linked_key(&self, peer: &PeerId) -> Option<Fingerprint> {
+        let voter = self.voters.get(peer).map(|voter| voter.key);
+        voter.or_else(|| self.carried.get(peer).copied())
     }
 
     /// The connected peers that may vote, self excluded.

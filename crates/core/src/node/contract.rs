@@ -235,6 +235,11 @@ pub enum Input {
     },
     /// A peer is linked.
     LinkUp(Box<LinkUp>),
+    /// Another link over as good a path carries a peer's session from now on. Messages under way on the former one may be lost.
+    Relinked {
+        /// The peer.
+        peer: PeerId,
+    },
     /// A peer's link ended.
     LinkDown {
         /// The peer.

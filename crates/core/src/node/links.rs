@@ -163,14 +163,34 @@ impl Node {
         let peer = link.peer.clone();
         self.begin_punching(now, &peer);
         if was_in_view {
-            self.exchange(now, &peer);
             self.standing(now, &peer, link.eligible, link.priority, None);
-            self.elect(now, Local::Relinked { peer: peer.clone() });
-            return self.heartbeat(now, &peer, false);
+            self.introduce_to_others(now, [peer.clone()]);
+            return self.exchange_again(now, &peer);
         }
         if link.path.counts_in_elections() {
             self.enter_view(now, link);
         }
+    }
+
+    /// Handles another link with a member over as good a path. Elections notice nothing, and what the member may have missed is
+    /// sent again.
+    pub(super) fn relinked(&mut self, now: Time, peer: &PeerId) {
+        let Some(member) = self.membership.get_mut(peer) else {
+            return;
+        };
+        member.punching.sent = None;
+        self.begin_punching(now, peer);
+        self.report_observed_again(peer);
+        if self.view.voters.contains_key(peer) {
+            self.exchange_again(now, peer);
+        }
+    }
+
+    /// Sends a member that takes part in elections over its next link what it may have missed.
+    fn exchange_again(&mut self, now: Time, peer: &PeerId) {
+        self.send_room(now, peer);
+        self.elect(now, Local::Relinked { peer: peer.clone() });
+        self.heartbeat(now, peer, false);
     }
 
     /// Notes how the packets of a member's new link travel.
@@ -187,6 +207,10 @@ impl Node {
         member.features = link.features;
         member.punching = Punching::default();
         let agrees = member.knows_paths();
+        match link.path.counts_in_elections() {
+            true => self.view.carried.remove(&link.peer),
+            false => self.view.carried.insert(link.peer.clone(), link.key),
+        };
         if link.path.is_direct() {
             member.addresses.clone_from(&link.addresses);
             member.addresses.truncate(MAX_PEER_ADDRESSES);
@@ -219,7 +243,8 @@ impl Node {
                 rtt: None,
             },
         );
-        self.exchange(now, &peer);
+        self.send_room(now, &peer);
+        self.introduce_to_others(now, [peer.clone()]);
         let violation = self.try_elect(
             now,
             ElectionInput::PeerUp {
@@ -236,8 +261,9 @@ impl Node {
         }
     }
 
-    /// Sends a member the rules and introductions over a new link. Messages under way on a former link may be lost.
-    fn exchange(&mut self, now: Time, peer: &PeerId) {
+    /// Sends a member the rules, introductions and this node's standing over a new link. Messages under way on a former link may be
+    /// lost.
+    fn send_room(&mut self, now: Time, peer: &PeerId) {
         let known: Vec<_> = self
             .membership
             .iter()
@@ -247,7 +273,6 @@ impl Node {
         // First: a peer that may enter again is on the list that follows.
         self.send_room_rules_if_any(now, peer);
         self.introduce_to(peer, known);
-        self.introduce_to_others(now, [peer.clone()]);
         // It may have changed since the Hello.
         self.send_standing_to(peer);
     }
@@ -333,7 +358,7 @@ impl Node {
                 bytes: Vec::new(),
             },
             LinkEnd::Violation(_) => SessionEnd::Violation,
-            LinkEnd::Replaced => SessionEnd::Superseded,
+            LinkEnd::Replaced => SessionEnd::Restarted,
             LinkEnd::Kicked => SessionEnd::Kicked {
                 code: 0,
                 bytes: Vec::new(),
@@ -447,6 +472,7 @@ impl Node {
         self.recent_leaders.link_changed(now, peer, false);
         self.room_rules_unlinked(peer);
         self.view.voters.remove(peer);
+        self.view.carried.remove(peer);
         self.view.held.remove(peer);
         self.view.doubted.take_if(|doubted| doubted == peer);
         self.absent.insert(

@@ -53,6 +53,15 @@ impl Node {
         }
     }
 
+    /// Reports the same address to a peer again, which may have missed the report.
+    pub(super) fn report_observed_again(&mut self, peer: &PeerId) {
+        let member = self.membership.get(peer);
+        let reported = member.and_then(|member| member.observations.reported.address);
+        if let Some(address) = reported {
+            self.transmit_with(peer, Message::Observed { address }, false);
+        }
+    }
+
     fn report_observed(&mut self, now: Time, peer: &PeerId) {
         let Some(member) = self.membership.get_mut(peer) else {
             return;

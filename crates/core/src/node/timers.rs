@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use super::{LinkEnd, Node, Output};
-use crate::election::Local;
+use crate::election::{Local, Role};
 use crate::id::PeerId;
 use crate::membership::{Due, Spared};
 use crate::time::Time;
@@ -205,11 +205,13 @@ impl Node {
             && self.view.eligible().any(|(voter, _)| voter != peer)
     }
 
-    /// Ends the link with a leader in doubt as soon as this node has voted. If it follows another leader, that one decides
-    /// about the doubted one, should it return.
+    /// Ends the link with a leader in doubt as soon as this node has voted, for itself or for another member. If it follows
+    /// another leader, that one decides about the doubted one, should it return.
     pub(super) fn end_doubt(&mut self, now: Time) {
         let leader = self.election.leadership().leader;
-        let has_voted = leader.is_none_or(|leader| *leader == self.me);
+        // The leader that it follows may have asked it to campaign.
+        let campaigns = self.election.role() == Role::Candidate;
+        let has_voted = campaigns || leader.is_none_or(|leader| *leader == self.me);
         if let Some(peer) = self.view.doubted.take_if(|_| has_voted) {
             self.close(&peer, LinkEnd::Silent);
             self.link_down(now, &peer, LinkEnd::Silent);

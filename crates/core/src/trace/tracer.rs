@@ -98,7 +98,9 @@ impl Tracer {
                 return;
             }
             // Their consequences are in the trace themselves.
-            Input::LinkReady { .. } | Input::JoinWithdrawn { .. } => return,
+            Input::LinkReady { .. } | Input::Relinked { .. } | Input::JoinWithdrawn { .. } => {
+                return;
+            }
             Input::LinkUp(link) => {
                 self.links.insert(link.peer.clone(), Counts::default());
                 What::LinkUp {

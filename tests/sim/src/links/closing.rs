@@ -212,6 +212,7 @@ impl World {
             self.drop_items(id, from);
         }
         self.links.remove(&id);
+        self.paths.retired.remove(&id);
     }
 }
 

@@ -97,6 +97,8 @@ pub struct Paths {
     /// The last dial against a wall, by dialler and target.
     knocks: BTreeMap<(usize, usize), (Time, u64)>,
     reported: BTreeMap<(usize, usize, VirtualId), Time>,
+    /// Links that others have replaced at one end or both.
+    pub(super) retired: BTreeSet<u64>,
     /// Number of addresses that each place has had.
     bindings: BTreeMap<usize, u8>,
     /// Inputs under way, one inside of the other.
@@ -672,7 +674,7 @@ impl World {
         if self
             .dials
             .get(&dial)
-            .is_some_and(|pending| pending.held || !pending.greeted)
+            .is_some_and(|pending| pending.held || !pending.answered)
         {
             self.dial_failed(dial, false);
         }
@@ -698,7 +700,7 @@ impl World {
             over,
             attempt_of: Some(whole),
             held: false,
-            greeted: false,
+            answered: false,
         };
         self.dials.insert(dial, pending);
         self.begin_dial(dial);
@@ -908,9 +910,65 @@ impl World {
             (Path::Carried(CarrierKind::Relay), _) => counts.taken_over_by_direct_links += 1,
             (Path::Direct, _) => {}
         }
-        if let Some(link) = self.links.get_mut(&old) {
+        self.retire(old, slot);
+    }
+
+    /// Takes a second link of a session over as good a path: both ends dialled, and each accepted the other's dial before its own
+    /// was over. Both ends keep the one that the smaller id dialled. Returns whether it is one.
+    pub(super) fn attach_second(&mut self, id: u64, end: usize) -> bool {
+        let Some(link) = self.links.get(&id) else {
+            return false;
+        };
+        let (slot, other, life) = (link.slots[end], link.slots[1 - end], link.lives[1 - end]);
+        let (path, dialler) = (link.path(), link.dialler());
+        let process = self.slots[slot].process.as_ref();
+        let Some(present) = process.and_then(|process| process.sessions.get(&other).copied())
+        else {
+            return false;
+        };
+        let Some(before) = self.links.get(&present) else {
+            return false;
+        };
+        let crosses = before.dialler() != dialler && before.path() == path;
+        if !crosses || !self.stands_against(present, other, life, path) {
+            return false;
+        }
+        self.sometimes.second_links += 1;
+        let carrier = before
+            .carriers
+            .and_then(|carriers| carriers.of_ends[before.end_of(slot)]);
+        let acceptor = if dialler == slot { other } else { slot };
+        let is_kept = self.slots[dialler].id < self.slots[acceptor].id;
+        let retired = if is_kept { present } else { id };
+        if let Some(link) = self.links.get_mut(&id) {
+            link.up[end] = true;
+            if let Some(carriers) = &mut link.carriers {
+                carriers.of_ends[end] = carrier; // the one that the core knows
+            }
+        }
+        self.retire(retired, slot);
+        if is_kept {
+            if let Some(process) = &mut self.slots[slot].process {
+                process.sessions.insert(other, id);
+            }
+            self.forget_rates(slot, other);
+            let peer = self.slots[other].id.clone();
+            let _ = self.feed(slot, Input::Relinked { peer });
+            if self.paths.are_modelled && path.is_direct() {
+                let its_life = self.slots[slot].life;
+                self.seen_at(slot, its_life, other);
+                self.unblock();
+            }
+        }
+        true
+    }
+
+    /// Another link carries the session of that place. It reads this one until the other end has that link, too.
+    fn retire(&mut self, id: u64, slot: usize) {
+        if let Some(link) = self.links.get_mut(&id) {
             let end = link.end_of(slot);
             link.retired[end] = true;
+            self.paths.retired.insert(id);
         }
     }
 
@@ -928,22 +986,29 @@ impl World {
 
     /// Ends the replaced links of a place with another: it has received something on their successor, or that one has ended.
     pub(super) fn end_retired(&mut self, slot: usize, other: usize) {
-        if !self.paths.are_modelled {
-            return;
-        }
-        let links = self.links.iter().filter(|(_, link)| {
-            let end = link.end_of(slot);
-            let is_theirs = pair(link.slots[0], link.slots[1]) == pair(slot, other);
-            is_theirs && link.retired[end] && !link.ended[end]
-        });
-        let ended: Vec<u64> = links.map(|(id, _)| *id).collect();
+        let is_ended = |id: &&u64| {
+            self.links.get(*id).is_some_and(|link| {
+                let end = link.end_of(slot);
+                let is_theirs = pair(link.slots[0], link.slots[1]) == pair(slot, other);
+                is_theirs && link.retired[end] && !link.ended[end]
+            })
+        };
+        let ended: Vec<u64> = self
+            .paths
+            .retired
+            .iter()
+            .filter(is_ended)
+            .copied()
+            .collect();
         for id in ended {
             let Some(link) = self.links.get_mut(&id) else {
                 continue;
             };
             let end = link.end_of(slot);
             link.ended[end] = true;
-            self.send_close(id, end, LinkEnd::Closed);
+            // The process lives on, on another link.
+            link.given_ends[end] = LinkEnd::Silent;
+            self.send_close(id, end, LinkEnd::Silent);
             self.sweep(id);
         }
     }

@@ -486,7 +486,7 @@ impl World {
             over: Some(Via::Relay(relay)),
             attempt_of: None,
             held: false,
-            greeted: false,
+            answered: false,
         };
         self.dials.insert(dial, pending);
         self.begin_dial(dial);
@@ -504,9 +504,14 @@ impl World {
             relay.lost_by.clear();
             let entered = relay.entered.clone();
             for (slot, life) in &entered {
-                for other in entered.keys().filter(|other| *other != slot) {
-                    if let Some(key) = self.key_of(*other) {
-                        self.send_report(number, *slot, *life, RelayChange::Present(key));
+                for other in (0..self.slots.len()).filter(|other| other != slot) {
+                    // It may have reported that a place without it is present.
+                    let change = match entered.contains_key(&other) {
+                        true => self.key_of(other).map(RelayChange::Present),
+                        false => self.slots[other].key.map(RelayChange::Gone),
+                    };
+                    if let Some(change) = change {
+                        self.send_report(number, *slot, *life, change);
                     }
                 }
             }

@@ -220,9 +220,13 @@ impl World {
                 let opens = wall.is_some_and(|wall| wall.opens) && can_punch;
                 let names = || (&self.slots[a].id, &self.slots[b].id);
                 let is_open = wall.is_none() && !is_hidden;
-                if ((is_open && is_known && are_new && are_observed) || opens)
-                    && !self.is_linked(a, b)
-                {
+                // Both agree on rounds where packets have another way. Otherwise a long partition uses up the dials.
+                let has_dials = carrier.is_some()
+                    || relay.is_some()
+                    || !self.has_used_up_dials(a, b)
+                    || !self.has_used_up_dials(b, a);
+                let is_sought = is_open && is_known && are_new && are_observed && has_dials;
+                if (is_sought || opens) && !self.is_linked(a, b) {
                     let text = format!("{:?} have no direct link, {wall:?}", names());
                     // After direct links that did not last, the relay's one stays for ten minutes.
                     let within = match opens || relay.is_some() {
@@ -249,6 +253,13 @@ impl World {
             }
         }
         None
+    }
+
+    /// Whether a place may not dial another one's address again for a while.
+    fn has_used_up_dials(&self, slot: usize, other: usize) -> bool {
+        let address = self.slots[other].address;
+        let node = self.node(slot);
+        node.is_some_and(|node| node.has_used_up_dials(address))
     }
 
     /// Whether its leader, if that alone carries its packets, has been the same for a whole handshake. Two leaders in turn, which a

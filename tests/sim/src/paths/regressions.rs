@@ -21,6 +21,12 @@ pub const SEEDS: &[u64] = &[
     7_101_537,
     // Of two leaders, a member let its own one carry to a member of the version before that follows the other one.
     7_102_073,
+    // A host that saw its leader over a carried link, and allowed elections, had allowed one after its loss (P7).
+    9_011_568, 9_017_388,
+    // A restarted member was not dialled directly: where others see it had gone with the session of its earlier incarnation.
+    9_002_322,
+    // A partition had used up the dials of an address that never answered, and no member carried.
+    9_004_179,
 ];
 
 /// Plans of rooms with relays.
@@ -51,4 +57,11 @@ pub const RELAY_PLANS: &[(&str, &str)] = &[
 pub const RELAY_SEEDS: &[u64] = &[
     // A dial over relays of a member's earlier incarnation was waited for without a pause.
     9_008_969,
+    // Both ends dialled, and each closed the link that the other one kept. The next dials ended before the other end could answer
+    // (P16). The library keeps one of the two links at both ends, and its brief dials wait for the first answer alone.
+    7_000_416,
+    // A relay's report that an absent member is present outlived the end of its lies.
+    9_009_491,
+    // A member was asked to campaign while it doubted the former leader, and asked fewer members than it was linked with (P5).
+    9_014_523,
 ];

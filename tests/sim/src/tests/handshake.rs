@@ -5,6 +5,7 @@ use std::collections::BTreeSet;
 use room_core::node::Event;
 use room_core::time::Duration;
 
+use crate::plan::Hosts;
 use crate::trace::Trace;
 use crate::world::{Settings, World};
 
@@ -31,6 +32,11 @@ fn dial_each_other(first: usize, later: u64, there: u64, back: u64) -> usize {
     world.connect(1 - first, first);
     world.run_for(Duration::from_secs(3));
     let what = format!("{first} first, the other {later} ms later, {there} and {back} ms");
+    kept_link(&world, &what)
+}
+
+/// The end that dialled the only link of two members, which both ends hold and no host lost.
+fn kept_link(world: &World, what: &str) -> usize {
     assert_eq!(world.violation, None, "{what}");
     let held = |slot: usize| {
         let process = world.slots[slot].process.as_ref().expect("it runs");
@@ -72,4 +78,41 @@ fn t22_two_that_dial_each_other_have_one_link_in_every_order_of_arrival() {
         }
     }
     assert!(crossed > 50);
+}
+
+/// The end of the larger id dials first, and the other end's host takes its time to let it in. The end of the smaller id dials
+/// meanwhile, and its link may be up at one end when the first dial becomes one, too.
+#[test]
+fn two_dials_that_both_become_links_leave_the_one_of_the_smaller_id() {
+    let mut second_links = 0;
+    for seed in 1..=600 {
+        let settings = Settings {
+            delay: (ms(130), ms(150)),
+            hosts: Hosts {
+                asked: true,
+                decide: true,
+                talk: false,
+            },
+            ..Settings::default()
+        };
+        let mut world = World::new(seed, 2, settings, Trace::off());
+        world.slots[0].rename("aaa");
+        world.slots[1].rename("bbb");
+        world.start(0);
+        world.start(1);
+        world.run_for(Duration::from_secs(5));
+        world.connect(1, 0);
+        world.run_for(ms(800));
+        world.connect(0, 1);
+        world.run_for(Duration::from_secs(5));
+        if world.sometimes.joins_refused > 0 {
+            continue;
+        }
+        let dialler = kept_link(&world, &format!("seed {seed}"));
+        if world.sometimes.second_links > 0 {
+            second_links += 1;
+            assert_eq!(dialler, 0, "seed {seed}");
+        }
+    }
+    assert!(second_links >= 10, "{second_links}");
 }

@@ -459,9 +459,11 @@ impl Raft {
 
     /// Whether the host sees no leader: none is known, or no path leads to it.
     fn shows_no_leader(&self, view: &View) -> bool {
-        let is_vouched_for = self.role.vouchers().is_some_and(|of| !of.is_empty());
-        let has_path = |leader: &PeerId| {
-            *leader == self.me || is_vouched_for || view.voters.contains_key(leader)
+        let key = self.role.named_or_awaited().and_then(|named| named.key);
+        let has_path = |leader: &PeerId| match view.linked_key(leader) {
+            _ if *leader == self.me => true,
+            Some(linked) => key.is_none_or(|key| key == linked),
+            None => self.role.vouchers().is_some_and(|of| !of.is_empty()),
         };
         !self.leader().is_some_and(has_path)
     }

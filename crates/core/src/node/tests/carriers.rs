@@ -266,6 +266,43 @@ fn both_ends_dial_at_the_same_time_when_a_link_is_carried() {
     assert_eq!(path_changes(&net, "b"), [change]);
 }
 
+/// Of two crossing dials one link is closed, with all that is under way on it.
+#[test]
+fn what_a_member_needs_is_sent_again_over_a_link_that_replaces_another() {
+    let mut net = room(&["a", "b", "c"], &[("b", "c")]);
+    let seen = Input::SeenAt {
+        peer: id("b"),
+        address: "203.0.113.7:7000".parse().expect("valid"),
+        came: true,
+        through_turn: false,
+    };
+    net.feed(&id("a"), seen).expect("no command");
+    let kinds = |net: &mut Net, name: &str, peer: &str| {
+        let now = net.now;
+        let node = &mut net.place_mut(name).node;
+        let input = Input::Relinked { peer: id(peer) };
+        node.handle(now, input).expect("no command");
+        let outputs = std::iter::from_fn(|| node.poll_output());
+        let kind = |output| match output {
+            Output::Transmit { envelope, to, .. } if to == id(peer) => match envelope.message {
+                Message::PeerList(_) => "members",
+                Message::Standing { .. } => "standing",
+                Message::Heartbeat(_) => "heartbeat",
+                Message::Observed { .. } => "observed",
+                Message::Addresses(_) => "addresses",
+                other => panic!("{other:?}"),
+            },
+            other => panic!("{other:?}"),
+        };
+        outputs.map(kind).collect::<BTreeSet<_>>()
+    };
+    let all = ["heartbeat", "members", "standing"];
+    let with = |more| all.into_iter().chain([more]).collect();
+    assert_eq!(kinds(&mut net, "a", "b"), with("observed"));
+    assert_eq!(kinds(&mut net, "b", "c"), BTreeSet::from(["addresses"]));
+    assert_eq!(kinds(&mut net, "c", "nobody"), BTreeSet::new());
+}
+
 #[test]
 fn a_peer_cannot_make_another_dial_as_often_as_it_likes() {
     let walls = [("b", "c")];

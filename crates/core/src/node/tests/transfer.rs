@@ -246,6 +246,36 @@ fn r59_only_the_leader_makes_a_member_campaign() {
     assert!(agrees_on(&net, "a"));
 }
 
+/// The next leader may ask while the former one still has its link: the votes of a campaign are those of all linked members.
+#[test]
+fn a_member_that_is_asked_to_campaign_ends_its_doubt_about_the_former_leader() {
+    let mut net = Net::room(&["a", "b", "c", "d"]);
+    net.mute("a", true);
+    net.wait("b doubts a", |net| {
+        net.node("b").doubted() == Some(&id("a"))
+    });
+    let mut record = net.node("b").record().clone();
+    record.stamp.term += 1;
+    record.leader = Some(id("c"));
+    record.leader_key = Some(net.place("c").life.key);
+    let stamp = record.stamp.clone();
+    let claim = Pulse::Leads {
+        record,
+        weight: 3,
+        led_ms: 0,
+        election_timeout_min_ms: 1500,
+    };
+    net.forge("c", "b", claim);
+    assert_eq!(net.node("b").leader(), Some(&id("c")));
+    assert_eq!(net.node("b").doubted(), Some(&id("a")));
+    assert!(net.has("b", "a"), "the link is still there");
+    let target = id("b");
+    net.forge_at("c", "b", stamp, 0, ElectionMessage::TimeoutNow { target });
+    assert_eq!(asked(&net, "b"), 2, "c and d");
+    assert!(!net.has("b", "a"));
+    assert_eq!(net.node("b").doubted(), None);
+}
+
 #[test]
 fn a_transfer_message_under_an_older_record_does_not_count() {
     let mut net = Net::room(&["a", "b", "c"]);

@@ -334,6 +334,25 @@ fn a_node_that_has_no_path_to_its_leader_waits_with_one_that_waits() {
     }
 }
 
+/// A member carries the leader's packets, so the host sees it: the permission to elect is no answer to its loss.
+#[test]
+fn a_host_that_sees_its_leader_over_a_carried_link_allows_no_election_after_its_loss() {
+    for is_carried in [false, true] {
+        let mut voting = Voting::new();
+        let leader = id("elsewhere");
+        let live = Some(live("elsewhere"));
+        voting.is_linked(at(10_000), true, assigned("elsewhere"), live);
+        voting.loses(at(10_100), "candidate");
+        if is_carried {
+            let key = Fingerprint([0; 32]);
+            voting.view.carried.insert(leader.clone(), key);
+        }
+        assert_eq!(voting.raft.leader(), Some(&leader));
+        voting.take(at(10_200), Local::EnableAuto(true));
+        assert_eq!(voting.campaigns(10_200), !is_carried);
+    }
+}
+
 #[test]
 fn a_node_that_asks_for_votes_stops_when_a_peer_waits_for_a_host() {
     let mut voting = Voting::new();
