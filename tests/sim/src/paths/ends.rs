@@ -202,6 +202,7 @@ impl World {
                 let (a, b) = (*a, *b);
                 let wall = self.paths.walls.get(&(a, b));
                 let carrier = self.carrier_between(&running, a, b);
+                let carrier = carrier.filter(|_| self.carried_links_last());
                 let are_new = !self.paths.is_old(a) && !self.paths.is_old(b);
                 // One that both have a direct link with introduces them to each other. One of the version before reports to no member where
                 // it sees it, and asks few times.
@@ -253,6 +254,12 @@ impl World {
             }
         }
         None
+    }
+
+    /// Whether the first packet of the other end arrives on a carried link before the link counts as silent.
+    fn carried_links_last(&self) -> bool {
+        let hops = 2;
+        self.settings.heartbeat_timeout > self.max_rtt() * hops
     }
 
     /// Whether a place may not dial another one's address again for a while.
