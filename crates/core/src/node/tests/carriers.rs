@@ -2,7 +2,9 @@
 
 use super::*;
 use crate::attempts::MAX_UNANSWERED;
-use crate::path::LinkPath;
+use crate::election::raft::wire::Side;
+use crate::election::record::Epoch;
+use crate::path::{CarrierKind, LinkPath, Path};
 use crate::virtual_address::virtual_id;
 use crate::wire::MAX_EXCHANGED_ADDRESSES;
 
@@ -264,6 +266,53 @@ fn both_ends_dial_at_the_same_time_when_a_link_is_carried() {
     });
     let change = (id("c"), LinkPath::Leader(id("a")), LinkPath::Direct);
     assert_eq!(path_changes(&net, "b"), [change]);
+}
+
+/// Over a direct link the same Hello silences the room: Hold binds members that have no leader (C4.5).
+#[test]
+fn a_hello_over_a_carrying_member_binds_no_node_to_a_leader_that_it_names() {
+    for path in [Path::Direct, Path::Carried(CarrierKind::Member)] {
+        let mut net = Net::new();
+        net.start("a");
+        net.start("liar");
+        let epoch = Epoch {
+            override_seq: 1,
+            assigner: Some(id("liar")),
+            assigner_key: Some(net.place("liar").life.key),
+        };
+        let lie = Side {
+            since: 0,
+            hold_binds: true,
+            record: Record {
+                leader_key: None,
+                stamp: Stamp { epoch, term: 1 },
+                leader: Some(id("nobody")),
+                assigned: true,
+            },
+            live: None,
+            lone: false,
+        };
+        let its = net.place("liar");
+        let link = LinkUp {
+            peer: id("liar"),
+            incarnation: its.life.incarnation,
+            key: its.life.key,
+            addresses: Vec::new(),
+            eligible: true,
+            priority: 0,
+            is_host: false,
+            path,
+            carrier: None,
+            through_turn: false,
+            features: 0,
+            ours: net.node("a").side(net.now),
+            theirs: Opaque::of(&lie),
+        };
+        let _ = net.feed(&id("a"), Input::LinkUp(Box::new(link)));
+        assert_eq!(net.node("a").record().assigned, path.is_direct());
+        net.run(ms(10_000));
+        assert_eq!(net.leads("a"), !path.is_direct(), "{path:?}");
+    }
 }
 
 /// Of two crossing dials one link is closed, with all that is under way on it.
