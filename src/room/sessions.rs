@@ -4,6 +4,7 @@
 //! throughout. Two links between the same two peers may be set up at once. The link that the smaller id
 //! dialled is kept; the other is closed as soon as the peer sends on the kept one.
 
+use std::cmp::Ordering;
 use std::collections::{BTreeMap, VecDeque};
 use std::net::SocketAddr;
 use std::sync::Arc;
@@ -515,12 +516,14 @@ impl Sessions {
         let Some(current) = &mut session.current else {
             return Attached::Second;
         };
-        let takes_over = new.link.path() < current.link.path();
-        let gives_way = new.link.path() > current.link.path();
         // If the same end dialled both, it has lost the first.
         let is_ours = current.dialled == new.dialled || new.dialled == (self.me < *peer);
-        let replaces = is_ours && !takes_over && !gives_way;
-        if takes_over || replaces {
+        let attached = match new.link.path().cmp(&current.link.path()) {
+            Ordering::Less => Attached::TakesOver,
+            Ordering::Equal if is_ours => Attached::Replaces,
+            Ordering::Equal | Ordering::Greater => Attached::Second,
+        };
+        if attached != Attached::Second {
             current.link.stop_lanes();
             new.link
                 .start_lanes(new.id, peer, &session.received, &self.context);
@@ -534,11 +537,7 @@ impl Sessions {
             oldest.close(close::SUPERSEDED, "too many links");
             self.owners.remove(&id);
         }
-        match (takes_over, replaces) {
-            (true, _) => Attached::TakesOver,
-            (false, true) => Attached::Replaces,
-            (false, false) => Attached::Second,
-        }
+        attached
     }
 }
 

@@ -643,12 +643,17 @@ impl World {
             return;
         };
         let (from, to, life, over) = (pending.from, pending.to, pending.life, pending.over);
-        let passes = self.passes_from(from, over, to) && self.passes_from(to, over, from);
-        let both_run = self.is_life(from, life) && self.slots[to].process.is_some();
-        let answers = passes && both_run && !self.is_paused(from) && !self.is_paused(to);
+        let runs = self.slots[to].process.is_some();
+        let answers = runs && self.may_shake_hands((from, life), over, to);
         if let Some(pending) = self.dials.get_mut(&dial) {
             pending.answered |= answers;
         }
+    }
+
+    /// Whether packets pass both ways, and no process stands still.
+    fn may_shake_hands(&self, (from, life): (usize, u64), over: Option<Via>, to: usize) -> bool {
+        let passes = self.passes_from(from, over, to) && self.passes_from(to, over, from);
+        passes && !self.is_paused(from) && !self.is_paused(to) && self.is_life(from, life)
     }
 
     fn say_hello(&mut self, dial: u64) {
@@ -663,8 +668,7 @@ impl World {
             return self.at(again, Happening::Wire(Wire::SayHello { dial }));
         }
         self.answered(dial);
-        let blocked = !self.passes_from(from, over, to) || !self.passes_from(to, over, from);
-        if blocked || self.is_paused(from) || self.is_paused(to) || !self.is_life(from, life) {
+        if !self.may_shake_hands((from, life), over, to) {
             return;
         }
         let Some(mut hello) = self.hello(from, of == DialOf::Host) else {

@@ -107,6 +107,14 @@ impl View {
         }
     }
 
+    /// Handles the end of a peer's link.
+    pub fn remove(&mut self, peer: &PeerId) {
+        self.voters.remove(peer);
+        self.carried.remove(peer);
+        self.held.remove(peer);
+        self.doubted.take_if(|doubted| doubted == peer);
+    }
+
     /// The key of a connected peer.
     pub fn linked_key(&self, peer: &PeerId) -> Option<Fingerprint> {
         let voter = self.voters.get(peer).map(|voter| voter.key);

@@ -128,10 +128,7 @@ impl Node {
         };
         self.past_incarnations.note(peer, incarnation);
         self.recent_leaders.link_changed(now, peer, false);
-        self.view.voters.remove(peer);
-        self.view.carried.remove(peer);
-        self.view.held.remove(peer);
-        self.view.doubted.take_if(|doubted| doubted == peer);
+        self.view.remove(peer);
         self.drop_requests_of(peer);
         self.unvouch(peer, key);
         self.room_rules_unlinked(peer);

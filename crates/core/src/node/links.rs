@@ -471,10 +471,7 @@ impl Node {
         self.paths_changed = true;
         self.recent_leaders.link_changed(now, peer, false);
         self.room_rules_unlinked(peer);
-        self.view.voters.remove(peer);
-        self.view.carried.remove(peer);
-        self.view.held.remove(peer);
-        self.view.doubted.take_if(|doubted| doubted == peer);
+        self.view.remove(peer);
         self.absent.insert(
             peer.clone(),
             Absent {

@@ -317,7 +317,7 @@ fn a_hello_over_a_carrying_member_binds_no_node_to_a_leader_that_it_names() {
 
 /// Of two crossing dials one link is closed, with all that is under way on it.
 #[test]
-fn what_a_member_needs_is_sent_again_over_a_link_that_replaces_another() {
+fn rules_and_introductions_are_sent_again_over_a_link_that_replaces_another() {
     let mut net = room(&["a", "b", "c"], &[("b", "c")]);
     let seen = Input::SeenAt {
         peer: id("b"),

@@ -246,7 +246,7 @@ fn r59_only_the_leader_makes_a_member_campaign() {
     assert!(agrees_on(&net, "a"));
 }
 
-/// The next leader may ask while the former one still has its link: the votes of a campaign are those of all linked members.
+/// The next leader may ask while the former one still has its link: a campaign counts all linked members as voters.
 #[test]
 fn a_member_that_is_asked_to_campaign_ends_its_doubt_about_the_former_leader() {
     let mut net = Net::room(&["a", "b", "c", "d"]);
