@@ -67,7 +67,10 @@ class Terminal:
 
     def exit_code(self):
         """Waits until it has ended and all its output was read; returns the exit code."""
-        code = self.process.wait(TIMEOUT_SECONDS)
+        try:
+            code = self.process.wait(TIMEOUT_SECONDS)
+        except subprocess.TimeoutExpired as error:
+            raise AssertionError(f"{self.command[-1]}: not ended within {TIMEOUT_SECONDS:g} s:\n{self.text()}") from error
         self._reader.join(TIMEOUT_SECONDS)
         return code
 

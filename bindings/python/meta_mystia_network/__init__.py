@@ -8,8 +8,8 @@
 
 A process may be in several rooms. The handlers of a room run one at a time, in order, on a thread of the library, or, in poll
 mode (Room(..., options=NetworkOptions())), inside Room.poll(), on the thread that calls it. They may call every method of a room
-except close() and poll(). An exception in a handler is printed and goes no further. Programs with asyncio use
-meta_mystia_network.aio instead.
+except close() and poll(). An exception in a handler is printed and goes no further; on a thread of the program, KeyboardInterrupt
+and SystemExit end the program nevertheless (poll()). Programs with asyncio use meta_mystia_network.aio instead.
 
 The library comes from the environment variable MMN_LIBRARY, else from the directory of this file, as in the wheel, else from the
 source tree (target/release), else from the system's search path.
@@ -25,6 +25,7 @@ import dataclasses
 import operator
 import os
 import platform
+import signal
 import sys
 import threading
 import traceback
@@ -2570,6 +2571,7 @@ def load_library(path: str | os.PathLike[str] | None = None) -> ctypes.CDLL:
 
 
 def _checked(code: int) -> int:
+    _raise_held()
     if code < 0:
         raise NetworkError(code, load_library().mmn_last_error_message().decode("utf-8"))
     return code
@@ -2637,8 +2639,8 @@ def set_log(handler: Callable[[int, str], object] | None, level: int = LOG_INFO)
             return
         try:
             handler(LogLevel(record_level), message.decode("utf-8", "replace"))
-        except BaseException:
-            traceback.print_exc(file=sys.stderr)
+        except BaseException as error:
+            _print_or_hold(error)
 
     callback = MmnLogCallback() if handler is None else MmnLogCallback(guarded)
     level = _number("level", level, _LIMITS[ctypes.c_int32])
@@ -2652,24 +2654,77 @@ def set_log_stderr(level: int) -> None:
     _checked(load_library().mmn_set_log_stderr(_number("level", level, _LIMITS[ctypes.c_int32])))
 
 
-_inside = threading.local()
-"""Its `process` is that of the handler that runs on this thread. A child that is forked there is in no handler."""
+class _Inside(threading.local):
+    """The call or handler that this thread is inside of."""
+
+    process = 0
+    """The process of the handler that runs. A child that is forked there is in no handler."""
+    polls = False
+    """Whether it polls, so that its handlers run below a call of the program."""
+
+    def __init__(self) -> None:
+        self.held: list[BaseException] = []
+        """Raised in handlers; the call of the program below which they run raises the first one."""
+
+
+_inside = _Inside()
+
+
+def _print_or_hold(error: BaseException) -> None:
+    """Ends an exception of a handler: none can unwind through native frames. KeyboardInterrupt and SystemExit are to end the program,
+    so they wait for the end of its call; a thread of the library has none."""
+    if isinstance(error, Exception) or not (_inside.polls or threading.current_thread() is threading.main_thread()):
+        traceback.print_exception(type(error), error, error.__traceback__, file=sys.stderr)
+    else:
+        _inside.held.append(error)
+
+
+def _raise_held() -> None:
+    if _inside.held and not _is_in_a_handler():
+        error = _inside.held[0]
+        _inside.held.clear()
+        raise error
+
+
+@contextlib.contextmanager
+def _polling() -> Iterator[None]:
+    """Around a native call that runs handlers on this thread. Ctrl+C waits for its end: Python would drop the KeyboardInterrupt of a
+    callback that has not come to its first `try`. A second Ctrl+C interrupts the handler that runs."""
+
+    def interrupt(number: int, frame: object) -> None:
+        if _inside.held:
+            raise KeyboardInterrupt
+        _inside.held.append(KeyboardInterrupt())
+
+    ordinary = signal.default_int_handler
+    # ValueError: Python runs no signal handlers on this thread.
+    with contextlib.suppress(ValueError):
+        if signal.getsignal(signal.SIGINT) is ordinary:
+            signal.signal(signal.SIGINT, interrupt)
+    _inside.polls = True
+    try:
+        yield
+    finally:
+        _inside.polls = False
+        if signal.getsignal(signal.SIGINT) is interrupt:
+            signal.signal(signal.SIGINT, ordinary)
+        _raise_held()
 
 
 @contextlib.contextmanager
 def _in_a_handler() -> Iterator[None]:
-    outer = getattr(_inside, "process", 0)
+    outer = _inside.process
     _inside.process = os.getpid()
     try:
         yield
-    except BaseException:  # SystemExit too: it cannot unwind through native frames.
-        traceback.print_exc(file=sys.stderr)
+    except BaseException as error:
+        _print_or_hold(error)
     finally:
         _inside.process = outer
 
 
 def _is_in_a_handler() -> bool:
-    return getattr(_inside, "process", 0) == os.getpid()
+    return _inside.process == os.getpid()
 
 
 def _outside(call: str) -> None:
@@ -2789,9 +2844,11 @@ class Browser:
 
     def poll(self, max: int = 0x7FFFFFFF) -> int:
         """With `polls`, runs on_room for up to `max` changes on the calling thread, and returns their number. Never waits. Refused
-        inside a handler and while another thread polls (-15)."""
+        inside a handler and while another thread polls (-15). Ctrl+C counts as in Room.poll()."""
         _outside("poll()")
-        return _checked(self._native.mmn_browse_poll(self._handle, _number("max", max, _LIMITS[ctypes.c_int32])))
+        count = _number("max", max, _LIMITS[ctypes.c_int32])
+        with _polling():
+            return _checked(self._native.mmn_browse_poll(self._handle, count))
 
     def close(self) -> None:
         """Closes the browser; waits for a running on_room. Refused (-15) inside a handler. A second call does nothing."""
@@ -3859,11 +3916,15 @@ class Room(_Calls):
 
     def poll(self, max: int = 0x7FFFFFFF) -> int:
         """In poll mode, runs the handlers of up to `max` queued events, on the calling thread, and returns their number.
-        Never waits. Refused inside a handler and while another thread polls (-15), and in thread mode (-3)."""
+        Never waits. Refused inside a handler and while another thread polls (-15), and in thread mode (-3).
+
+        KeyboardInterrupt and SystemExit of a handler, and a Ctrl+C meanwhile, are raised once these handlers have run. A second
+        Ctrl+C interrupts the handler that runs."""
         _outside("poll()")
-        if self._new and self.is_open:
-            self._welcome()
-        return self._do("mmn_poll", max=max)
+        with _polling():
+            if self._new and self.is_open:
+                self._welcome()
+            return self._do("mmn_poll", max=max)
 
     # -- handlers; None unregisters, and when the call returns the old handler is not running and never runs again
 
@@ -3955,6 +4016,7 @@ class Room(_Calls):
                 self._greet()
             finally:
                 self._lock.release()
+        _raise_held()
 
     def _greet(self) -> None:
         """Gives new handlers the present state. The caller has the lock."""

@@ -6,7 +6,7 @@ promise and exits with 0 only when all hold.
 
     MMN_LIBRARY=target/release/libmeta_mystia_network.so python3 bindings/python/tests/survive.py [--rounds N] [NAME...]
 
-NAME: unregister, shutdown, restart, reentry, exceptions, clock, rooms, paths, late, ranges, poll, seeded, etcd (default: all), and layout, which
+NAME: unregister, shutdown, restart, reentry, exceptions, interrupts, clock, rooms, paths, late, ranges, poll, seeded, etcd (default: all), and layout, which
 compares the structs with the lines "struct.field offset" of the file that MMN_LAYOUT names. --rounds: number of shutdowns in `shutdown` (20).
 """
 
@@ -17,6 +17,7 @@ import faulthandler
 import gc
 import io
 import os
+import signal
 import subprocess
 import sys
 import tempfile
@@ -30,6 +31,7 @@ EVENT_SECONDS = 10  # limit for an event that must come
 TEST_SECONDS = 55  # limit of one test
 UNREGISTER_ROUNDS = 200
 RESTART_ROUNDS = 50
+INTERRUPT_ROUNDS = 200
 WARM_UP_ROUNDS = 10  # until the allocator and the interpreter have allocated what they keep
 # Over 50 rooms: enough to find a leak of 100 KiB per room, and above the allocator's noise.
 ALLOWED_GROWTH_KIB = 4096
@@ -310,6 +312,90 @@ def test_exceptions(_):
             room.connect("a\0b:1")
             raise AssertionError("a NUL in an address was taken")
         except ValueError:
+            pass
+
+
+def test_interrupts(_):
+    """Ctrl+C and sys.exit() in a handler end a program that polls: once, whenever they come."""
+    came = []
+    act = None
+
+    def received(message):
+        came.append(message.data)
+        if message.data == b"1":
+            act()
+
+    def poll_two():
+        """Polls until two messages have come, the first of which acts. The types of the exceptions of poll()."""
+        came.clear()
+        raised = []
+        room.send("main", b"1")
+        room.send("main", b"2")
+        deadline = time.monotonic() + EVENT_SECONDS
+        while len(came) < 2:
+            must(time.monotonic() < deadline, f"{came} came, {raised}")
+            try:
+                room.poll()
+            except (KeyboardInterrupt, SystemExit) as error:
+                raised.append(type(error))
+        return raised
+
+    def stuck():
+        interrupt()
+        interrupt()
+        raise AssertionError("the second Ctrl+C did not interrupt the handler")
+
+    def interrupt():
+        signal.raise_signal(signal.SIGINT)
+
+    options = mmn.NetworkOptions(bind_address="127.0.0.1")
+    with mmn.Room("main", "survive-alone", options=options, on_message=received) as room:
+        until(lambda: room.poll() == 0 and room.is_leader, "a leader")
+        for act, raised in ((sys.exit, SystemExit), (interrupt, KeyboardInterrupt), (stuck, KeyboardInterrupt)):
+            printed = io.StringIO()
+            with contextlib.redirect_stderr(printed):
+                must(poll_two() == [raised], f"poll() did not raise {raised.__name__}")
+            must(came == [b"1", b"2"] and not printed.getvalue(), f"{came}, {printed.getvalue()!r}")
+            must(signal.getsignal(signal.SIGINT) is signal.default_int_handler, "poll() left a signal handler behind")
+        act = int
+        must(poll_two() == [] and came == [b"1", b"2"], f"{came} after an interrupt")
+
+        others = []
+        act = lambda: others.append(signal.getsignal(signal.SIGINT))  # noqa: E731
+        mine = lambda *_: None  # noqa: E731
+        before = signal.signal(signal.SIGINT, mine)
+        must(poll_two() == [] and others == [mine], "poll() replaced the program's own signal handler")
+        signal.signal(signal.SIGINT, before)
+
+        thrown = []
+        act = sys.exit
+        thread = threading.Thread(target=lambda: thrown.extend(poll_two()))
+        thread.start()
+        thread.join()
+        must(thrown == [SystemExit], f"poll() raised {thrown} on another thread")
+
+        act = int
+        for round in range(INTERRUPT_ROUNDS):
+            timer = threading.Timer(0.002 + round * 1e-5, os.kill, (os.getpid(), signal.SIGINT))
+            deadline = time.monotonic() + EVENT_SECONDS
+            try:
+                timer.start()
+                while True:
+                    must(time.monotonic() < deadline, f"Ctrl+C {round} had no effect")
+                    room.send("main", b"x")
+                    room.poll()
+            except KeyboardInterrupt:
+                timer.join()
+
+    def greeted(_):
+        interrupt()
+
+    with mmn.Room("main", "survive-alone", options=alone()) as room:
+        until(lambda: room.is_leader, "a leader in thread mode")
+        try:
+            room.on_leader(greeted)
+            raise AssertionError("on_leader() dropped the Ctrl+C of the handler that it greets")
+        except KeyboardInterrupt:
             pass
 
 
@@ -780,6 +866,7 @@ TESTS = {
     "restart": test_restart,
     "reentry": test_reentry,
     "exceptions": test_exceptions,
+    "interrupts": test_interrupts,
     "clock": test_clock,
     "rooms": test_rooms,
     "paths": test_paths,
