@@ -17,7 +17,7 @@ import time
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..", "bindings", "python"))
 import meta_mystia_network as mmn  # noqa: E402  (the path above makes it importable from the source tree)
-from store import OldToken, Store  # noqa: E402
+from store import Busy, OldToken, Store  # noqa: E402
 
 FRAME_SECONDS = 0.05
 
@@ -57,6 +57,9 @@ def write(store, own_id, token):
         say(own_id, f"counted to {store.raise_counter(own_id, token)} with token {token}")
     except OldToken as error:
         say(own_id, f"refused: {error}")
+    except Busy as error:
+        # The next frame tries again, if this server still leads then.
+        say(own_id, f"not written: {error}")
 
 
 def say(own_id, text):

@@ -10,6 +10,10 @@ class OldToken(Exception):
     """The writer led once, and another one has written since."""
 
 
+class Busy(Exception):
+    """Another process has the store locked. Nothing was written."""
+
+
 class Store:
     """A counter that only the leader raises. Every write carries the leader's fencing token."""
 
@@ -19,12 +23,18 @@ class Store:
         self.database.execute("INSERT OR IGNORE INTO world VALUES (1, 0, '', 0)")
 
     def raise_counter(self, writer, token):
-        """Raises the counter by one, and returns it. Nothing changes if a larger token was seen: OldToken."""
+        """Raises the counter by one, and returns it. Nothing changes if a larger token was seen (OldToken), or if another process
+        keeps the store locked for 10 s (Busy)."""
         # One statement checks the token and writes: no other write comes in between.
-        changed = self.database.execute(
-            "UPDATE world SET counter = counter + 1, writer = ?, token = ? WHERE id = 1 AND token <= ?",
-            (writer, token, token),
-        )
+        try:
+            changed = self.database.execute(
+                "UPDATE world SET counter = counter + 1, writer = ?, token = ? WHERE id = 1 AND token <= ?",
+                (writer, token, token),
+            )
+        except sqlite3.OperationalError as error:
+            if "locked" not in str(error):
+                raise
+            raise Busy(str(error)) from error
         if changed.rowcount == 0:
             raise OldToken(f"the token {token} is smaller than the largest that the store has seen")
         return self.read()[0]

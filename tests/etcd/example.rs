@@ -66,8 +66,43 @@ impl Server {
         pausing::pause(&self.process);
     }
 
+    /// A process that is stopped in the midst of a write keeps the store locked for as long.
+    fn pause_between_writes(&self, store: &Path) {
+        let deadline = Instant::now() + WITHIN;
+        loop {
+            self.pause();
+            if !is_locked(store) {
+                return;
+            }
+            assert!(Instant::now() < deadline, "the store is always locked");
+            self.resume();
+            self.prints("counted to ");
+        }
+    }
+
     fn resume(&self) {
         pausing::resume(&self.process);
+    }
+}
+
+/// Whether a process has a write of this store in progress.
+fn is_locked(store: &Path) -> bool {
+    let program = "
+import sqlite3, sys
+database = sqlite3.connect(sys.argv[1], timeout=0, isolation_level=None)
+try:
+    database.execute('BEGIN IMMEDIATE')
+except sqlite3.OperationalError as error:
+    sys.exit(3 if 'locked' in str(error) else str(error))
+";
+    let status = Command::new("python3")
+        .args(["-c", program])
+        .arg(store)
+        .status();
+    match status.expect("python3").code() {
+        Some(0) => false,
+        Some(3) => true,
+        code => panic!("the store cannot be read: {code:?}"),
     }
 }
 
@@ -87,7 +122,7 @@ fn two_servers_of_the_example_write_one_world_one_after_the_other() {
     two.prints("leader is one");
 
     // Stopped for longer than its lease.
-    one.pause();
+    one.pause_between_writes(&store);
     let line = two.prints("counted to ");
     assert!(
         number(&line, "to") > 3,
@@ -106,14 +141,14 @@ fn two_servers_of_the_example_write_one_world_one_after_the_other() {
     assert!(number(&line, "token") > token, "{line}");
 }
 
-/// A write of a leader that was stopped in the middle of it.
+/// A write of a leader that was stopped in the middle of it, and one while another process has the store locked.
 #[test]
-fn the_store_of_the_example_refuses_an_old_token() {
+fn the_store_of_the_example_refuses_an_old_token_and_waits_for_a_lock() {
     let directory = Directory::new();
     let program = "
 import sys
 sys.path.insert(0, 'examples/etcd')
-from store import OldToken, Store
+from store import Busy, OldToken, Store
 store = Store(sys.argv[1])
 assert store.raise_counter('a', 33) == 1
 assert store.raise_counter('b', 34) == 2
@@ -124,6 +159,17 @@ except OldToken as error:
 else:
     raise AssertionError('it took an old token')
 assert store.read() == (2, 'b', 34)
+other = Store(sys.argv[1])
+other.database.execute('BEGIN IMMEDIATE')
+store.database.execute('PRAGMA busy_timeout = 50')
+try:
+    store.raise_counter('b', 34)
+except Busy:
+    pass
+else:
+    raise AssertionError('it wrote while another process has the store locked')
+other.database.execute('ROLLBACK')
+assert store.raise_counter('b', 34) == 3
 ";
     let status = Command::new("python3")
         .current_dir(env!("CARGO_MANIFEST_DIR"))

@@ -104,11 +104,20 @@ impl Player {
         self.passed[self.done..].iter().any(|passed| passed == line)
     }
 
-    /// The server's connection to a client.
-    pub(crate) fn id_of(&self, client: &str) -> String {
-        let line = self.passed.iter().find(|line| line.ends_with(client));
-        let line = line.expect("it has connected");
-        line.split(' ').nth(1).expect("a number").to_owned()
+    /// The server's connection to a client, once it has printed it.
+    #[track_caller]
+    pub(crate) fn id_of(&mut self, client: &str) -> String {
+        let deadline = Instant::now() + TIMEOUT;
+        loop {
+            if let Some(line) = self.passed.iter().find(|line| line.ends_with(client)) {
+                return line.split(' ').nth(1).expect("a number").to_owned();
+            }
+            let left = deadline.saturating_duration_since(Instant::now());
+            match self.lines.recv_timeout(left) {
+                Ok(line) => self.passed.push(line),
+                Err(_) => panic!("{client} is no client in {:#?}", self.passed),
+            }
+        }
     }
 
     /// Returns it with all that it has printed.
