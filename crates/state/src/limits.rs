@@ -44,6 +44,9 @@ pub const MIN_GATHERING: Duration = Duration::from_millis(300);
 pub const GATHERING_ROUND_TRIPS: u32 = 3;
 /// A member that is silent for so long during an opening is set aside.
 pub const SET_ASIDE_AFTER: Duration = Duration::from_secs(2);
+/// A leader that waits for its members looks at its log once in a heartbeat interval. If it comes later than this after that, its
+/// process stood still.
+pub const MAX_LATE: Duration = Duration::from_millis(100);
 /// Highest index in tables from another member: no room reaches it, and what follows does not overflow.
 pub const MAX_INDEX: u64 = 1 << 53;
 /// Bytes under way to one member.

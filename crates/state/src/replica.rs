@@ -26,7 +26,7 @@ use room_core::time::{Duration, Time};
 use crate::ballot::{Ballot, History, MemberId};
 use crate::entry::{Entry, Roster};
 use crate::laboratory::Rule;
-use crate::limits::{Options, PART_BYTES};
+use crate::limits::{MAX_LATE, Options, PART_BYTES, SET_ASIDE_AFTER};
 use crate::log::Log;
 use crate::tables::Tables;
 use crate::wire::{Frame, Tip};
@@ -78,6 +78,10 @@ pub struct Replica {
     saved: Saved,
     /// The largest number of a ballot that this member has seen.
     seen_number: u64,
+    /// Time of the last input or [`Replica::flush`].
+    looked_at: Time,
+    /// When it ran again after it had stood still while it waited for its members.
+    woke_at: Option<Time>,
     rng: ChaCha8Rng,
     outputs: VecDeque<Output>,
 }
@@ -134,6 +138,8 @@ impl Replica {
             delivery: Delivery::default(),
             snapshots: Snapshots::default(),
             saved,
+            looked_at: Time::ZERO,
+            woke_at: None,
             rng: ChaCha8Rng::seed_from_u64(seed),
             outputs: VecDeque::new(),
         }
@@ -144,6 +150,7 @@ impl Replica {
     /// # Errors
     /// [`Violation`] if a peer broke the protocol: its link should end. Entries before the fault may have been taken.
     pub fn handle(&mut self, now: Time, input: Input) -> Result<(), Violation> {
+        self.look(now);
         match input {
             Input::Linked(linked) => self.link(now, linked),
             Input::Lost(peer) => self.lose(&peer),
@@ -166,6 +173,7 @@ impl Replica {
 
     /// Sends what has become due since the last call: answers, entries, requests. Call it at the end of a turn.
     pub fn flush(&mut self, now: Time) {
+        self.look(now);
         self.progress(now);
         self.send_requests();
         self.feed_all(now);
@@ -175,6 +183,38 @@ impl Replica {
             let dropped = self.log.trim(self.confirmed, &self.settings.options);
             self.keep_beside(dropped);
         }
+    }
+
+    /// A process that stood still has not read what its members sent meanwhile. That time does not count as their silence: a
+    /// leader would open again, or fork, before it reads that they went on.
+    fn look(&mut self, now: Time) {
+        let gap = now.since(self.looked_at);
+        self.looked_at = now;
+        let stood_still = gap > self.settings.heartbeat_interval + MAX_LATE;
+        if !stood_still || !self.waits_for_members() {
+            return;
+        }
+        self.woke_at = Some(now);
+        match &mut self.role {
+            Role::Following => {}
+            Role::Opening(opening) => opening.stood_still(gap, now),
+            Role::Leading(leading) => leading.stood_still(gap, now),
+        }
+    }
+
+    /// Whether this leader looks at its log once in each heartbeat interval.
+    fn waits_for_members(&self) -> bool {
+        match self.role {
+            Role::Following => false,
+            Role::Opening(_) => true,
+            Role::Leading(_) => self.opens_again() && self.confirmed < self.log.index(),
+        }
+    }
+
+    /// Whether it may go on without a majority: members that lost it while it stood still have had the time to come back.
+    fn may_fork(&self, now: Time) -> bool {
+        let has_waited = |woke| now.since(woke) >= SET_ASIDE_AFTER;
+        self.woke_at.is_none_or(has_waited)
     }
 
     /// The next output.

@@ -211,23 +211,23 @@ macro_rules! mutants {
 }
 
 mutants! {
-    m1_promise: Promise in Case::dynamic(4), 9;
-    m2_promise_on_disk: PromiseOnDisk in Case::fixed(3), 24;
-    m3_staging: Staging in Case::dynamic(4).in_pieces(), 6;
-    m4_leader_on_roster: LeaderOnRoster in Case::dynamic(4), 21;
-    m5_confirmed_anew: ConfirmedAnew in Case::dynamic(4).in_pieces(), 828;
-    m6_recover_to_the_end: RecoverToTheEnd in Case::fixed(3).in_pieces(), 29;
-    m7_recovery: Recovery in Case::fixed(3), 1;
-    m8_set_aside: SetAside in Case::dynamic(4), 29;
-    m9_tagged_requests: TaggedRequests in Case::dynamic(4), 14;
+    m1_promise: Promise in Case::dynamic(4), 33;
+    m2_promise_on_disk: PromiseOnDisk in Case::fixed(3), 55;
+    m3_staging: Staging in Case::dynamic(4).in_pieces(), 50;
+    m4_leader_on_roster: LeaderOnRoster in Case::dynamic(4), 117;
+    m5_confirmed_anew: ConfirmedAnew in Case::dynamic(4).in_pieces(), 240;
+    m6_recover_to_the_end: RecoverToTheEnd in Case::fixed(3).in_pieces(), 875;
+    m7_recovery: Recovery in Case::fixed(3), 7;
+    m8_set_aside: SetAside in Case::dynamic(4), 21;
+    m9_tagged_requests: TaggedRequests in Case::dynamic(4), 57;
     m10_rows: Rows in Case::dynamic(4), 1;
-    m11_one_change_at_a_time: OneChangeAtATime in Case::dynamic(5), 5;
-    m12_changes_after_opening: ChangesAfterOpening in Case::dynamic(4), 7;
-    m13_newest_by_ballot: NewestByBallot in Case::dynamic(4), 20;
-    m14_count_by_process: CountByProcess in Case::dynamic(4), 28;
-    m15_tagged_answers: TaggedAnswers in Case::dynamic(4), 2765;
-    m16_conditions_of_their_history: ConditionsOfTheirHistory in Case::dynamic(4), 290;
-    m17_leaver_orders_nothing: LeaverOrdersNothing in Case::dynamic(4), 2;
-    m18_snapshot_of_the_history: SnapshotOfTheHistory in Case::dynamic(4).forgetful().calm(), 2215;
-    m19_entries_beside_snapshot: EntriesBesideSnapshot in Case::dynamic(4).forgetful().calm(), 3;
+    m11_one_change_at_a_time: OneChangeAtATime in Case::dynamic(5), 7;
+    m12_changes_after_opening: ChangesAfterOpening in Case::dynamic(4), 1;
+    m13_newest_by_ballot: NewestByBallot in Case::dynamic(4), 227;
+    m14_count_by_process: CountByProcess in Case::dynamic(4), 150;
+    m15_tagged_answers: TaggedAnswers in Case::dynamic(4), 5430;
+    m16_conditions_of_their_history: ConditionsOfTheirHistory in Case::dynamic(4), 204;
+    m17_leaver_orders_nothing: LeaverOrdersNothing in Case::dynamic(4), 3;
+    m18_snapshot_of_the_history: SnapshotOfTheHistory in Case::dynamic(4).forgetful().calm(), 772;
+    m19_entries_beside_snapshot: EntriesBesideSnapshot in Case::dynamic(4).forgetful().calm(), 27;
 }

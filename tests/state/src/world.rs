@@ -25,6 +25,8 @@ use crate::hosts::Host;
 use crate::sometimes::Sometimes;
 
 pub(crate) const HEARTBEAT: Duration = Duration::from_millis(100);
+/// Shortest time between two Ticks.
+const CLOCK_STEP: Duration = Duration::from_millis(1);
 pub(crate) const STUCK_AFTER: Duration = Duration::from_millis(1000);
 pub(crate) const HOLD: Duration = Duration::from_secs(5);
 pub(crate) const ROUND_TRIP: Duration = Duration::from_millis(20);
@@ -410,13 +412,19 @@ impl World {
 
     fn pass_some_time(&mut self) -> Result<(), String> {
         let ms = match self.rng.random_range(0..10) {
-            0 if self.case.is_long => self.rng.random_range(60_000..660_000),
+            0 if self.case.is_long => {
+                let ms = self.rng.random_range(60_000..660_000);
+                return self.stand_still(Duration::from_millis(ms));
+            }
             0 if self.case.is_calm => self.rng.random_range(100..600),
             _ if self.case.is_calm => self.rng.random_range(1..20),
             0 => self.rng.random_range(500..3000),
             _ => self.rng.random_range(1..120),
         };
-        self.pass_time(Duration::from_millis(ms))
+        match self.rng.random_bool(0.1) {
+            true => self.stand_still(Duration::from_millis(ms)),
+            false => self.pass_time(Duration::from_millis(ms)),
+        }
     }
 
     /// From now on the test itself makes the first member lie.
@@ -436,8 +444,20 @@ impl World {
         self.rng.random_range(0..below)
     }
 
-    /// Time passes, and each member whose deadline has come gets a Tick.
+    /// Time passes, and each member gets a Tick at its deadlines.
     pub(crate) fn pass_time(&mut self, time: Duration) -> Result<(), String> {
+        let until = self.now + time;
+        while self.now < until {
+            let replicas = self.nodes.iter().filter_map(|node| node.replica.as_ref());
+            let next = replicas.filter_map(Replica::next_deadline).min();
+            let next = next.unwrap_or(until).max(self.now + CLOCK_STEP);
+            self.stand_still(next.min(until).since(self.now))?;
+        }
+        Ok(())
+    }
+
+    /// Time passes in one step, as if all processes stood still: each whose deadline has passed gets one Tick.
+    pub(crate) fn stand_still(&mut self, time: Duration) -> Result<(), String> {
         self.now = self.now + time;
         for index in 0..self.case.members {
             let due = self.nodes[index]

@@ -41,11 +41,18 @@ impl Leading {
     }
 
     pub(super) fn next_deadline(&self, replica: &Replica) -> Option<Time> {
-        let waits = replica.confirmed < replica.log.index() && replica.opens_again();
-        let stuck = waits.then(|| self.progressed_at + replica.settings.stuck_after);
+        let stuck = replica.waits_for_members().then(|| {
+            let again = replica.looked_at + replica.settings.heartbeat_interval;
+            again.min(self.progressed_at + replica.settings.stuck_after)
+        });
         let held = self.held.values().min().copied();
         let wanted = replica.peers.values().filter_map(Peer::next_opening);
         stuck.into_iter().chain(held).chain(wanted).min()
+    }
+
+    /// This process stood still for `gap`, which does not count.
+    pub(super) fn stood_still(&mut self, gap: Duration, now: Time) {
+        self.progressed_at = (self.progressed_at + gap).min(now);
     }
 
     /// Whether a request has room.
@@ -301,24 +308,19 @@ impl Replica {
     }
 
     /// Whether this leader opens again when it confirms nothing: a dynamic one that stays.
-    fn opens_again(&self) -> bool {
+    pub(super) fn opens_again(&self) -> bool {
         !self.is_static() && !self.is_leaving()
     }
 
     /// A dynamic leader that confirms nothing opens again, and goes on without the lost members.
     fn open_if_stuck(&mut self, now: Time) {
-        let (stuck_after, slack) = (self.settings.stuck_after, self.settings.heartbeat_interval);
-        if !self.opens_again() || self.confirmed == self.log.index() {
-            return;
-        }
-        let Role::Leading(leading) = &mut self.role else {
+        let Role::Leading(leading) = &self.role else {
             return;
         };
-        let waited = now.since(leading.progressed_at);
-        if waited > stuck_after + slack {
-            // This process stood still itself. Its members have not been silent: their answers, and another leader, come first.
-            leading.progressed_at = now;
-        } else if waited >= stuck_after {
+        if !self.waits_for_members() {
+            return;
+        }
+        if now.since(leading.progressed_at) >= self.settings.stuck_after {
             self.start_opening(now);
         }
     }

@@ -67,12 +67,23 @@ impl Opening {
         let guests = replica.settings.is_fixed_host.then_some(guests);
         let anew = self.may_begin_anew(replica);
         let anew = anew.then_some(self.began + replica.settings.stuck_after);
+        let fork = replica.woke_at.map(|woke| woke + SET_ASIDE_AFTER);
         let deadlines = aside.chain(fetch).chain(dialled).chain(majority);
-        let deadlines = deadlines.chain(guests).chain(anew);
+        let deadlines = deadlines.chain(guests).chain(anew).chain(fork);
         let next = deadlines
             .filter(|deadline| *deadline > self.looked_at)
             .min();
         next.map_or(again, |next| next.min(again))
+    }
+
+    /// This process stood still for `gap`, which does not count.
+    pub(super) fn stood_still(&mut self, gap: Duration, now: Time) {
+        let waits = [&mut self.began].into_iter();
+        let waits = waits.chain(self.asked.values_mut());
+        let waits = waits.chain(self.majority_since.as_mut());
+        for since in waits.chain(self.fetch.as_mut().map(|fetch| &mut fetch.heard_at)) {
+            *since = (*since + gap).min(now);
+        }
     }
 
     /// Whether a voter of a static room was set aside. Without it there may be no majority, and the leader neither forks nor
@@ -282,6 +293,7 @@ impl Replica {
         let awaits_guests = self.awaits_former_guests(now, opening, choice.as_ref());
         let is_dialling = !self.dialled.is_empty() && now.since(opening.began) < SET_ASIDE_AFTER;
         let several = self.shows_several_histories(opening);
+        let may_fork = self.may_fork(now);
         let gathering = self.gathering();
         let Role::Opening(opening) = &mut self.role else {
             return None;
@@ -295,7 +307,8 @@ impl Replica {
             true => everybody && !is_dialling,
             false => everybody || opening.majority_since.is_some_and(waited),
         };
-        (is_ready && !awaits_guests).then_some(choice)
+        let is_allowed = has_majority || may_fork;
+        (is_ready && is_allowed && !awaits_guests).then_some(choice)
     }
 
     /// Whether a restarted fixed host waits for the other members of a history of its former process: with a majority of
