@@ -188,17 +188,24 @@ impl Replica {
     /// A process that stood still has not read what its members sent meanwhile. That time does not count as their silence: a
     /// leader would open again, or fork, before it reads that they went on.
     fn look(&mut self, now: Time) {
-        let gap = now.since(self.looked_at);
+        let due = self.looked_at + self.settings.heartbeat_interval;
         self.looked_at = now;
-        let stood_still = gap > self.settings.heartbeat_interval + MAX_LATE;
-        if !stood_still || !self.waits_for_members() {
+        let late = now.since(due);
+        let has_waited = self.may_fork(now);
+        if late <= MAX_LATE || !self.waits_for_members() {
+            self.woke_at.take_if(|_| has_waited);
             return;
         }
-        self.woke_at = Some(now);
+        self.woke_at = match self.woke_at {
+            None => Some(now),
+            waiting if !has_waited => waiting,
+            // It is late again after the wait: on such a machine it would wait for ever.
+            Some(_) => None,
+        };
         match &mut self.role {
             Role::Following => {}
-            Role::Opening(opening) => opening.stood_still(gap, now),
-            Role::Leading(leading) => leading.stood_still(gap, now),
+            Role::Opening(opening) => opening.stood_still(late, now),
+            Role::Leading(leading) => leading.stood_still(late, now),
         }
     }
 

@@ -50,9 +50,9 @@ impl Leading {
         stuck.into_iter().chain(held).chain(wanted).min()
     }
 
-    /// This process stood still for `gap`, which does not count.
-    pub(super) fn stood_still(&mut self, gap: Duration, now: Time) {
-        self.progressed_at = (self.progressed_at + gap).min(now);
+    /// This process stood still for `time`, which does not count.
+    pub(super) fn stood_still(&mut self, time: Duration, now: Time) {
+        self.progressed_at = (self.progressed_at + time).min(now);
     }
 
     /// Whether a request has room.

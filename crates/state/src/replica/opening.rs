@@ -76,13 +76,13 @@ impl Opening {
         next.map_or(again, |next| next.min(again))
     }
 
-    /// This process stood still for `gap`, which does not count.
-    pub(super) fn stood_still(&mut self, gap: Duration, now: Time) {
+    /// This process stood still for `time`, which does not count.
+    pub(super) fn stood_still(&mut self, time: Duration, now: Time) {
         let waits = [&mut self.began].into_iter();
         let waits = waits.chain(self.asked.values_mut());
         let waits = waits.chain(self.majority_since.as_mut());
         for since in waits.chain(self.fetch.as_mut().map(|fetch| &mut fetch.heard_at)) {
-            *since = (*since + gap).min(now);
+            *since = (*since + time).min(now);
         }
     }
 

@@ -116,3 +116,20 @@ fn a_leader_that_stood_still_while_it_opened_forks_a_while_later() {
         forks_a_while_later(world, 1, history);
     }
 }
+
+/// Each of its looks is late, by much or by little.
+#[test]
+fn a_leader_that_stands_still_again_and_again_forks_nevertheless() {
+    for (ms, looks) in [(210, 100), (5_000, 100)] {
+        let mut world = led(&Case::dynamic(3));
+        let history = replica(&world, 0).history();
+        act(&mut world, |world| world.submit_action(0));
+        turn(&mut world);
+        lose_all(&mut world, 0);
+        for _ in 0..looks {
+            stand_still(&mut world, ms);
+            turn(&mut world);
+        }
+        assert_ne!(replica(&world, 0).history(), history);
+    }
+}
