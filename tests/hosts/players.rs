@@ -107,17 +107,11 @@ impl Player {
     /// The server's connection to a client, once it has printed it.
     #[track_caller]
     pub(crate) fn id_of(&mut self, client: &str) -> String {
-        let deadline = Instant::now() + TIMEOUT;
-        loop {
-            if let Some(line) = self.passed.iter().find(|line| line.ends_with(client)) {
-                return line.split(' ').nth(1).expect("a number").to_owned();
-            }
-            let left = deadline.saturating_duration_since(Instant::now());
-            match self.lines.recv_timeout(left) {
-                Ok(line) => self.passed.push(line),
-                Err(_) => panic!("{client} is no client in {:#?}", self.passed),
-            }
-        }
+        // Among all lines; the next `next` goes on where the last one ended.
+        let done = std::mem::take(&mut self.done);
+        let line = self.next_where("", |line| line.ends_with(client));
+        self.done = done;
+        line.split(' ').nth(1).expect("a number").to_owned()
     }
 
     /// Returns it with all that it has printed.

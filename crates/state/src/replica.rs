@@ -78,7 +78,7 @@ pub struct Replica {
     saved: Saved,
     /// The largest number of a ballot that this member has seen.
     seen_number: u64,
-    /// Time of the last input or [`Replica::flush`].
+    /// Time of the last input or [`Replica::flush`]: deadlines up to then have been taken into account.
     looked_at: Time,
     /// When it ran again after it had stood still while it waited for its members.
     woke_at: Option<Time>,

@@ -511,7 +511,7 @@ async fn an_announcement_counts_if_it_is_the_gateways() {
     announce(Ipv4Addr::new(127, 0, 77, 15)).await;
     let next = timeout(Duration::from_millis(300), announcements.next(gateway)).await;
     assert!(next.is_err(), "another machine's");
-    // A socket that another test opens on this port meanwhile takes what is sent to one machine, until it closes.
+    // A socket that another test opens on this port meanwhile takes the packets for one machine, until it closes.
     let again = async {
         loop {
             announce(gateway.address).await;

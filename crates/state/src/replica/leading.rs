@@ -317,10 +317,8 @@ impl Replica {
         let Role::Leading(leading) = &self.role else {
             return;
         };
-        if !self.waits_for_members() {
-            return;
-        }
-        if now.since(leading.progressed_at) >= self.settings.stuck_after {
+        let is_stuck = now.since(leading.progressed_at) >= self.settings.stuck_after;
+        if is_stuck && self.waits_for_members() {
             self.start_opening(now);
         }
     }

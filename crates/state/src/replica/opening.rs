@@ -15,8 +15,6 @@ pub(super) struct Opening {
     new_history: History,
     began: Time,
     gathered_at: Time,
-    /// Deadlines up to then have been taken into account.
-    looked_at: Time,
     /// When the linked members were asked first, of those without an answer.
     asked: BTreeMap<MemberId, Time>,
     answers: BTreeMap<MemberId, Tip>,
@@ -71,7 +69,7 @@ impl Opening {
         let deadlines = aside.chain(fetch).chain(dialled).chain(majority);
         let deadlines = deadlines.chain(guests).chain(anew).chain(fork);
         let next = deadlines
-            .filter(|deadline| *deadline > self.looked_at)
+            .filter(|deadline| *deadline > replica.looked_at)
             .min();
         next.map_or(again, |next| next.min(again))
     }
@@ -111,7 +109,6 @@ impl Replica {
             new_history,
             began: now,
             gathered_at: now,
-            looked_at: now,
             asked: BTreeMap::new(),
             answers: BTreeMap::new(),
             aside: BTreeSet::new(),
@@ -200,9 +197,6 @@ impl Replica {
     }
 
     pub(super) fn progress_opening(&mut self, now: Time) {
-        if let Role::Opening(opening) = &mut self.role {
-            opening.looked_at = now;
-        }
         self.set_silent_aside(now);
         self.gather_again(now);
         // A static room may have to wait for more voters: until then no log is fetched, whose holder would count as silent.
@@ -293,7 +287,7 @@ impl Replica {
         let awaits_guests = self.awaits_former_guests(now, opening, choice.as_ref());
         let is_dialling = !self.dialled.is_empty() && now.since(opening.began) < SET_ASIDE_AFTER;
         let several = self.shows_several_histories(opening);
-        let may_fork = self.may_fork(now);
+        let is_allowed = has_majority || self.may_fork(now);
         let gathering = self.gathering();
         let Role::Opening(opening) = &mut self.role else {
             return None;
@@ -307,7 +301,6 @@ impl Replica {
             true => everybody && !is_dialling,
             false => everybody || opening.majority_since.is_some_and(waited),
         };
-        let is_allowed = has_majority || may_fork;
         (is_ready && is_allowed && !awaits_guests).then_some(choice)
     }
 
