@@ -52,6 +52,7 @@ use crate::error::Code;
 use crate::net::cards::showing::Showing;
 use crate::net::close;
 use crate::net::closed_ports::RefusedPacket;
+use crate::net::datagrams::report_dropped;
 use crate::net::dial::{Ask, Attach, Connector, Refused, Reservation};
 use crate::net::discovery::{Discovery, Found};
 use crate::net::events::{LinkEvent, LinkId};
@@ -369,11 +370,13 @@ impl Driver {
         self.sessions.follow(self.node.core.leader());
         self.show_room_to_state();
         self.route_tunnels();
+        let dropped = self.sessions.stop_queues(&events);
         if events.is_empty() && self.publishes_later {
             self.is_unpublished = true;
         } else {
             self.publish();
         }
+        report_dropped(&self.shared.dispatch, dropped);
         for event in events {
             self.ask_again_after(&event);
             self.notify(event);

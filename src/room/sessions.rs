@@ -21,11 +21,11 @@ use crate::core::node::{Conflict, LinkEnd};
 use crate::core::path::Path;
 use crate::core::wire::{Envelope, FEATURE_TRANSFERS, Hello, Probe};
 use crate::net::close;
-use crate::net::datagrams::report_dropped;
 use crate::net::events::{LinkContext, LinkId};
 use crate::net::frame::ControlFrame;
 use crate::net::lane::Ending;
 use crate::net::link::{Admitted, Link};
+use crate::net::outbox::Dropped;
 use crate::net::received::Received;
 use crate::state::wire::Frame;
 
@@ -604,18 +604,34 @@ impl Sessions {
         Some(why)
     }
 
-    /// Pauses the session of a lost peer, which continues without a link. Returns whether to notify the host:
-    /// a peer whose return was not reported is still lost to the host.
+    /// Stops the queues to the peers that these events report as lost or gone, before a query shows them as such: a
+    /// broadcast does not fail because of them any more. Returns the dropped datagrams.
+    pub(super) fn stop_queues(&self, events: &[Event]) -> Dropped {
+        let outboxes = &self.context.outboxes;
+        let mut dropped = Dropped::new();
+        for event in events {
+            match event {
+                Event::Reconnecting(peer) => match outboxes.pause(peer) {
+                    0 => {}
+                    count => dropped.push((peer.clone(), count)),
+                },
+                Event::Left(left) => {
+                    outboxes.finish(&left.peer);
+                }
+                _ => {}
+            }
+        }
+        dropped
+    }
+
+    /// Pauses the session of a lost peer, which continues without a link; its queue has been stopped. Returns whether to
+    /// notify the host: a peer whose return was not reported is still lost to the host.
     pub(super) fn lost(&mut self, peer: &PeerId) -> bool {
         let Some(session) = self.sessions.get_mut(peer) else {
             return true;
         };
         let was_back = !std::mem::take(&mut session.returns);
         session.count.losses = session.count.losses.saturating_add(1);
-        let dropped = self.context.outboxes.pause(peer);
-        if dropped > 0 {
-            report_dropped(&self.context.dispatch, vec![(peer.clone(), dropped)]);
-        }
         let current = session
             .current
             .take()

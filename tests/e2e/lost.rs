@@ -190,6 +190,44 @@ fn messages_to_a_lost_member_arrive_when_it_returns() {
     assert_eq!(reported_b.all_numbers("a"), (0..100).collect::<Vec<_>>());
 }
 
+/// Broadcasts until the queue is full and a query shows `b` as lost or gone, and once more.
+fn broadcast_until(a: &Member, shown: impl Fn(&Member) -> bool) {
+    let limit = Instant::now() + TIMEOUT;
+    loop {
+        let is_shown = shown(a);
+        let sent = a.room.broadcast(message(b"one too many"));
+        if is_shown {
+            return sent.expect("neither a lost nor a gone member makes a broadcast fail");
+        }
+        assert!(Instant::now() < limit, "a query never showed it");
+    }
+}
+
+#[test]
+fn a_member_that_a_query_shows_as_lost_makes_no_broadcast_fail() {
+    let ((a, _), (b, _)) = pair("seen as lost", &config(1));
+    for _ in 0..3 {
+        cut(&a, ALL_LOST);
+        cut(&b, ALL_LOST);
+        broadcast_until(&a, |a| sees(a, "b", PeerStatus::Reconnecting));
+        heal(&a, &b);
+        settled(&[&a, &b]);
+    }
+}
+
+#[test]
+fn a_member_that_no_query_shows_any_more_makes_no_broadcast_fail() {
+    for round in 0..5 {
+        let ((a, _), (b, _)) = pair(&format!("seen as gone {round}"), &config(1));
+        // Nothing of a arrives, so its queue is full until b leaves.
+        cut(&a, ALL_LOST);
+        std::thread::scope(|threads| {
+            threads.spawn(|| b.room.close());
+            broadcast_until(&a, |a| a.room.snapshot().peer("b").is_none());
+        });
+    }
+}
+
 #[test]
 fn messages_that_do_not_fit_are_one_gap_that_both_ends_count() {
     let ((a, reported_a), (b, reported_b)) = pair("gap", &config(10));
