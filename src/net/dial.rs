@@ -27,7 +27,7 @@ use super::relay_requests::RelayRequests;
 use super::socket::canonical;
 use super::tries::{ClosedFor, Tries, Try};
 use super::tunnel::Tunnels;
-use super::unanswered::{LoneDial, Unanswered};
+use super::unanswered::Unanswered;
 use crate::core::id::{Fingerprint, PeerId};
 use crate::core::path::{Path, RelayNumber};
 use crate::core::virtual_address::{VirtualId, on_the_network};
@@ -203,9 +203,7 @@ pub(crate) struct Connector {
     pub(crate) endpoint: Endpoint,
     pub(crate) identity: Identity,
     pub(crate) transport: Arc<TransportConfig>,
-    /// Transport settings of dials at addresses where no member has answered.
-    pub(crate) lone_transport: Arc<TransportConfig>,
-    /// The dials of these addresses that have ended.
+    /// The dials of addresses where no member has answered.
     pub(crate) unanswered: Arc<Unanswered>,
     /// Idle timeout of accepted connections, and of those over a relay.
     pub(crate) idle_timeout: Duration,
@@ -283,23 +281,19 @@ impl Connector {
         if waited && self.is_linked_at(address, expected).await? {
             return Err(Code::AlreadyConnected.into());
         }
-        let transport = match is_hearsay {
-            true => Arc::clone(&self.lone_transport),
-            false => self.transport_to(address),
-        };
-        let config = client_config(&self.identity, expected, transport)
+        let transport = self.transport_to(address);
+        let mut config = client_config(&self.identity, expected, transport)
             .map_err(|error| log_internal(&error))?;
+        let lone = is_hearsay.then(|| self.unanswered.begin(&mut config));
+        let lone = lone.transpose().map_err(|error| log_internal(&error))?;
         let connecting = self
             .endpoint
             .connect_with(config, address, SERVER_NAME)
             .map_err(|error| remote_code(DialError::from(error).code()))?;
-        // Dropped before the connection, which then closes unnoticed.
-        tokio::pin!(connecting);
-        let lone = is_hearsay.then(|| LoneDial::new(&self.unanswered, address));
         let connected = match answers_within {
             None => connecting.await,
             Some(limit) => {
-                let connected = timeout(limit, &mut connecting).await;
+                let connected = timeout(limit, connecting).await;
                 connected.map_err(|_| Refused::from(Code::Timeout))?
             }
         };

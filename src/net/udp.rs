@@ -238,18 +238,9 @@ impl Udp {
     }
 }
 
-impl AsyncUdpSocket for Udp {
-    fn create_io_poller(self: Arc<Self>) -> Pin<Box<dyn UdpPoller>> {
-        Box::pin(Writable {
-            line: Arc::clone(&self.line),
-            waits: None,
-        })
-    }
-
-    fn try_send(&self, transmit: &Transmit<'_>) -> io::Result<()> {
-        if self.unanswered.takes(transmit.destination) || self.tunnels.take(transmit) {
-            return Ok(());
-        }
+impl Udp {
+    /// Sends a packet by the socket, over the simulated network if there is one.
+    fn send_by_network(&self, transmit: &Transmit<'_>) -> io::Result<()> {
         let Some(network) = self.simulation.network() else {
             return self.line.try_send(transmit);
         };
@@ -263,6 +254,26 @@ impl AsyncUdpSocket for Udp {
             }
             Fate::Lost => Ok(()),
         }
+    }
+}
+
+impl AsyncUdpSocket for Udp {
+    fn create_io_poller(self: Arc<Self>) -> Pin<Box<dyn UdpPoller>> {
+        Box::pin(Writable {
+            line: Arc::clone(&self.line),
+            waits: None,
+        })
+    }
+
+    fn try_send(&self, transmit: &Transmit<'_>) -> io::Result<()> {
+        if self.unanswered.drops(transmit.contents) {
+            return Ok(());
+        }
+        if !self.tunnels.take(transmit) {
+            self.send_by_network(transmit)?;
+        }
+        self.unanswered.note_sent(transmit.contents);
+        Ok(())
     }
 
     fn poll_recv(

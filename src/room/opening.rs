@@ -65,7 +65,7 @@ use crate::net::tries::{Direction, Tries};
 use crate::net::tunnel::{Tunnels, relayed_transport_config, tunnel_transport_config};
 use crate::net::turn::Turn;
 use crate::net::udp::UdpRuntime;
-use crate::net::unanswered::{Unanswered, lone_transport_config};
+use crate::net::unanswered::Unanswered;
 use crate::room_code::RoomCode;
 use crate::state::ballot::MemberId;
 use crate::state::replica::Replica;
@@ -285,7 +285,6 @@ where
         },
         identity,
         transport,
-        lone_transport: Arc::new(lone_transport_config()),
         unanswered,
         idle_timeout,
         relayed_idle_timeout,

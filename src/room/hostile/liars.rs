@@ -9,8 +9,8 @@ use crate::core::wire::PeerEntry;
 
 /// Honest members of the room; with the liar it has 16.
 const HONEST: usize = 15;
-/// Most packets that all of them may send to the victim.
-const MOST_PACKETS: usize = 64;
+/// Most packets that all of them may send to the victim: each dials its address four times in ten minutes.
+const MOST_PACKETS: usize = 4 * HONEST;
 /// Time for which the liar goes on: longer than four dials of one address take.
 const LIES_FOR: Duration = Duration::from_secs(12);
 
