@@ -113,6 +113,8 @@ def on_a_thread(function):
     thread = threading.Thread(target=lambda: result.append(function()))
     thread.start()
     thread.join()
+    # Python joins it before the system has ended it, and what it keeps of the library goes only then.
+    until(lambda: str(thread.native_id) not in os.listdir("/proc/self/task"), 60, "the end of the thread")
     assert result, "the thread failed"
     return result[0]
 
