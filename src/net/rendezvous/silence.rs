@@ -10,16 +10,20 @@ use tokio::time::Instant;
 
 use crate::core::membership::RELAY_GRACE;
 
-/// Time between two looks, and after which a quiet relay gets probes.
-const INTERVAL: Duration = Duration::from_millis(250);
+/// Time between two looks.
+const INTERVAL: Duration = Duration::from_millis(125);
+/// Time after which a quiet relay gets probes, one with each look, and for which it may take to answer the first.
+const QUIET_AFTER: Duration = Duration::from_millis(250);
 /// Time without an answer after which the relay is silent.
 const FALLEN_AFTER: Duration = Duration::from_millis(500);
-/// Time after which the silence of a relay is noticed, on a line whose round trip is shorter than half of [`INTERVAL`].
+/// Time after which the silence of a relay is noticed, on a line whose round trip is shorter than half of [`QUIET_AFTER`].
 const NOTICED_WITHIN: Duration = FALLEN_AFTER.saturating_add(INTERVAL);
 /// Time without an answer after which the link is over.
 const OVER_AFTER: Duration = Duration::from_millis(1500);
 /// A look that comes so late shows a delay of this process: what has arrived meanwhile may not have been read.
 const LATE: Duration = Duration::from_millis(150);
+/// Time until the look after a late one.
+const LOOKS_AGAIN_AFTER: Duration = Duration::from_millis(50);
 /// Round trips that an answer to the first probe may take, and those until the link is over.
 const RTTS_TO_FALL: u32 = 2;
 const RTTS_TO_END: u32 = 6;
@@ -45,7 +49,7 @@ pub(crate) fn relayed_idle_timeout(idle_timeout: Duration) -> Duration {
 pub(super) enum Look {
     /// A packet was acknowledged since the last look.
     Answered,
-    /// None was, but for less than [`INTERVAL`].
+    /// None was, but for less than [`QUIET_AFTER`].
     Quiet,
     /// None was for a while: a probe is due.
     Probe,
@@ -94,24 +98,27 @@ impl Silence {
 
     /// Looks at the bytes that are acknowledged so far.
     pub(super) fn look(&mut self, now: Instant, answers: u64, rtt: Duration) -> Look {
-        let is_late = now >= self.next_look + LATE;
+        let late = now.saturating_duration_since(self.next_look);
         self.next_look = now + INTERVAL;
         if answers != self.answers {
             *self = Self::new(now, answers);
             return Look::Answered;
         }
-        if is_late {
-            self.since += now.saturating_duration_since(self.since) / 2;
+        if late >= LATE {
+            // The delay does not count. All else does, so that a busy machine notices in time, too.
+            self.since += late;
+            self.probed = self.probed.map(|probed| probed + late);
+            self.next_look = now + LOOKS_AGAIN_AFTER;
             return Look::Quiet;
         }
         let silent = now.saturating_duration_since(self.since);
-        if silent < INTERVAL {
+        if silent < QUIET_AFTER {
             return Look::Quiet;
         }
         let unanswered = now.saturating_duration_since(*self.probed.get_or_insert(now));
         if silent >= OVER_AFTER && unanswered >= rtt * RTTS_TO_END {
             Look::Over
-        } else if silent >= FALLEN_AFTER && unanswered >= INTERVAL.max(rtt * RTTS_TO_FALL) {
+        } else if silent >= FALLEN_AFTER && unanswered >= QUIET_AFTER.max(rtt * RTTS_TO_FALL) {
             Look::Fallen
         } else {
             Look::Probe
@@ -133,11 +140,13 @@ mod tests {
     fn a_silent_relay_is_probed_then_fallen_and_then_over() {
         let start = Instant::now();
         let mut silence = Silence::new(start, 7);
-        let looks: Vec<_> = (1..=6)
-            .map(|n| silence.look(at(start, n * 250), 7, RTT))
+        let looks: Vec<_> = (1..=12)
+            .map(|n| silence.look(at(start, n * 125), 7, RTT))
             .collect();
-        use Look::{Fallen, Over, Probe};
-        assert_eq!(looks, [Probe, Fallen, Fallen, Fallen, Fallen, Over]);
+        use Look::{Fallen, Over, Probe, Quiet};
+        assert_eq!(looks[..4], [Quiet, Probe, Probe, Fallen]);
+        assert!(looks[4..11].iter().all(|look| *look == Fallen));
+        assert_eq!(looks[11], Over);
     }
 
     #[test]
@@ -163,6 +172,24 @@ mod tests {
         let mut silence = Silence::new(start, 0);
         assert_eq!(silence.look(at(start, 5000), 0, RTT), Look::Quiet);
         assert_eq!(silence.look(at(start, 5250), 1, RTT), Look::Answered);
+    }
+
+    #[test]
+    fn the_delays_of_a_busy_process_are_all_that_does_not_count() {
+        let start = Instant::now();
+        let (mut now, mut silence) = (start, Silence::new(start, 0));
+        let mut delayed = Duration::ZERO;
+        // Every other look is late.
+        for delay in [200, 0].into_iter().cycle() {
+            let delay = Duration::from_millis(delay);
+            now = silence.next_look() + delay;
+            delayed += delay;
+            if silence.look(now, 0, RTT) == Look::Fallen {
+                break;
+            }
+        }
+        assert_eq!(delayed, Duration::from_millis(800));
+        assert!(now - start - delayed <= FALLEN_AFTER + 2 * INTERVAL);
     }
 
     #[test]
