@@ -21,7 +21,7 @@ const ID_BYTES: usize = 20;
 const MAX_ENDED: usize = 512;
 /// Where a packet with a long header has the length of its destination's connection id, and then the id.
 const ID_LENGTH_AT: usize = 5;
-/// The bit of the first byte that tells a long header, which only packets of a handshake have.
+/// The bit of the first byte that is set in a long header, which only packets of a handshake have.
 const LONG_HEADER: u8 = 0x80;
 
 /// The dials of such addresses that no process has answered.
