@@ -235,7 +235,7 @@ impl Member {
     }
 
     /// Whether this heartbeat or a later one arrived earlier in this session: it is no sign of life then.
-    pub(super) fn is_old_heartbeat(&self, seq: u64) -> bool {
+    pub fn is_old_heartbeat(&self, seq: u64) -> bool {
         self.newest_heartbeat().is_some_and(|newest| seq <= newest)
     }
 

@@ -4,8 +4,9 @@ use room_core::election::gossip::{Claimed, Leads};
 use room_core::election::raft::Raft;
 use room_core::election::raft::wire::{Beat, ElectionMessage, Pulse, Side, Stamped};
 use room_core::election::record::{Record, Stamp};
+use room_core::membership::Member;
 use room_core::node::Node;
-use room_core::wire::{Heartbeat, Message, Opaque};
+use room_core::wire::{Envelope, Heartbeat, Message, Opaque};
 
 /// A message of the election by votes.
 pub fn voting(message: &Message) -> Option<Stamped> {
@@ -34,6 +35,14 @@ pub fn beat(message: &Message) -> Option<Beat> {
         Message::Heartbeat(heartbeat) => heartbeat.pulse.decode().ok(),
         _ => None,
     }
+}
+
+/// Whether a node takes a heartbeat of this member: the present process sent it, and none that is as new has arrived.
+pub fn takes_heartbeat(member: &Member, envelope: &Envelope) -> bool {
+    let Message::Heartbeat(heartbeat) = &envelope.message else {
+        return false;
+    };
+    member.incarnation == envelope.incarnation && !member.is_old_heartbeat(heartbeat.seq)
 }
 
 /// Its statement of leadership.

@@ -15,6 +15,7 @@ use room_core::wire::Message;
 use super::{Profile, StrategyPlan};
 use crate::chaos::Run;
 use crate::clock::{MAX_DEVIATION_PPM, slowest_clock};
+use crate::decoded;
 use crate::liars::{CLUSTER_WORDS, Words};
 use crate::world::{File, Process, World};
 
@@ -532,7 +533,7 @@ fn reported(node: &Node, input: &Input) -> Option<(PeerId, u64, bool)> {
     let beat: Beat = heartbeat.pulse.decode().ok()?;
     let memory = beat.memory?;
     let notifies = memory.sure && memory.votes.is_some();
-    let counts = member.incarnation == envelope.incarnation;
+    let counts = decoded::takes_heartbeat(member, envelope);
     counts.then(|| (from.clone(), memory.remembered, notifies))
 }
 

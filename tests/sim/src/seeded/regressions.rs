@@ -6,4 +6,5 @@
 pub const SEEDS: &[u64] = &[
     9_610_001_178, // a leader had a majority between two probes, and led on without one
     9_900_029_867, // a voter whose state file was an older copy waited for a TTL, and its leader had no majority meanwhile
+    9_019_441, // the simulator counted an old heartbeat that arrived late and that the node ignored
 ];

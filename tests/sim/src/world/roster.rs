@@ -189,7 +189,7 @@ impl World {
         }
         let member = process.node.membership().get(from)?;
         let (Pulse::Leads { record, .. } | Pulse::Follows { record, .. }) = beat.pulse;
-        let counts = member.incarnation == envelope.incarnation
+        let counts = decoded::takes_heartbeat(member, envelope)
             && self.is_on_roster(self.slot_of(from)?)
             && !self.liars.contains(&self.slot_of(from)?);
         counts.then(|| Report {
