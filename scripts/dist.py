@@ -31,10 +31,11 @@ ROOT = Path(__file__).resolve().parent.parent
 NAME = "meta_mystia_network"
 TOOLS = ROOT / "target" / "tools"
 GLIBC = (2, 17)
-# DLLs of Windows 10. Rust's standard library takes random numbers from bcryptprimitives.dll, which older versions lack.
+# DLLs of Windows 10. Rust's standard library takes random numbers from bcryptprimitives.dll, which older versions lack; crypt32.dll
+# has the certificates that the system trusts, for TURN over TLS.
 WINDOWS_DLLS = {
-    "advapi32.dll", "api-ms-win-core-synch-l1-2-0.dll", "bcrypt.dll", "bcryptprimitives.dll", "iphlpapi.dll", "kernel32.dll",
-    "msvcrt.dll", "ntdll.dll", "userenv.dll", "ws2_32.dll",
+    "advapi32.dll", "api-ms-win-core-synch-l1-2-0.dll", "bcrypt.dll", "bcryptprimitives.dll", "crypt32.dll", "iphlpapi.dll",
+    "kernel32.dll", "msvcrt.dll", "ntdll.dll", "userenv.dll", "ws2_32.dll",
 }  # fmt: skip
 
 
