@@ -30,8 +30,6 @@ if ! cargo nextest --version >/dev/null 2>&1; then
     exit "$failed"
 fi
 
-# A fresh clone does without the files of incremental builds: a quarter of a minute.
-[ -d target/debug/incremental ] || export CARGO_INCREMENTAL=0
 mkdir -p target
 # Unoptimized beside optimized: each of these builds ends with minutes on one core.
 builds=target/builds.log
