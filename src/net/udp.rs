@@ -236,9 +236,7 @@ impl Udp {
             tunnels_next: AtomicBool::new(true),
         }))
     }
-}
 
-impl Udp {
     /// Sends a packet by the socket, over the simulated network if there is one.
     fn send_by_network(&self, transmit: &Transmit<'_>) -> io::Result<()> {
         let Some(network) = self.simulation.network() else {

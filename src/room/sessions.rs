@@ -611,10 +611,12 @@ impl Sessions {
         let mut dropped = Dropped::new();
         for event in events {
             match event {
-                Event::Reconnecting(peer) => match outboxes.pause(peer) {
-                    0 => {}
-                    count => dropped.push((peer.clone(), count)),
-                },
+                Event::Reconnecting(peer) => {
+                    let count = outboxes.pause(peer);
+                    if count > 0 {
+                        dropped.push((peer.clone(), count));
+                    }
+                }
                 Event::Left(left) => {
                     outboxes.finish(&left.peer);
                 }

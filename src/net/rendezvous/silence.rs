@@ -12,7 +12,7 @@ use crate::core::membership::RELAY_GRACE;
 
 /// Time between two looks.
 const INTERVAL: Duration = Duration::from_millis(125);
-/// Time after which a quiet relay gets probes, one with each look, and for which it may take to answer the first.
+/// Time after which a quiet relay gets probes, one with each look, and the least that it has to answer the first.
 const QUIET_AFTER: Duration = Duration::from_millis(250);
 /// Time without an answer after which the relay is silent.
 const FALLEN_AFTER: Duration = Duration::from_millis(500);

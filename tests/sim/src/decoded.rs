@@ -1,4 +1,4 @@
-//! Decodes the election strategies' opaque parts of messages.
+//! Reads messages: the election strategies' opaque parts, and whether a node takes a heartbeat.
 
 use room_core::election::gossip::{Claimed, Leads};
 use room_core::election::raft::Raft;
