@@ -20,6 +20,7 @@ use super::admission::{AdmissionError, RoomProof, dial_stranger, read_hello_ack,
 use super::close;
 use super::frame::{ControlFrame, FrameError, put_value, read_frame};
 use super::in_progress::{InProgress, MAX_WAIT};
+use super::interfaces::until_connected;
 use super::limiter::{MAX_FAILURES_OF_ONE, Source, WINDOW};
 use super::link::Admitted;
 use super::progress::{Overdue, Progress, Step};
@@ -30,7 +31,7 @@ use super::tunnel::Tunnels;
 use super::unanswered::Unanswered;
 use crate::core::id::{Fingerprint, PeerId};
 use crate::core::path::{Path, RelayNumber};
-use crate::core::virtual_address::{VirtualId, on_the_network};
+use crate::core::virtual_address::{VirtualId, behind_turn, on_the_network};
 use crate::core::wire::{Hello, HelloAck, Opaque};
 use crate::error::Code;
 
@@ -280,6 +281,13 @@ impl Connector {
         };
         if waited && self.is_linked_at(address, expected).await? {
             return Err(Code::AlreadyConnected.into());
+        }
+        if let Some(limit) = answers_within
+            && path.is_direct()
+            && behind_turn(address).is_none()
+            && !until_connected(address, limit).await
+        {
+            return Err(Code::Timeout.into());
         }
         let transport = self.transport_to(address);
         let mut config = client_config(&self.identity, expected, transport)

@@ -16,6 +16,7 @@ mod failures;
 pub(crate) mod frame;
 pub(crate) mod in_progress;
 mod intake;
+pub(crate) mod interfaces;
 pub(crate) mod lane;
 pub(crate) mod limiter;
 pub(crate) mod lingering;

@@ -3,9 +3,10 @@
 use std::io;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, UdpSocket};
 
-use if_addrs::{IfOperStatus, Interface};
+use if_addrs::Interface;
 use socket2::{Domain, Protocol, Socket, Type};
 
+use super::interfaces::{interfaces, is_up, source_towards};
 use crate::core::virtual_address::is_virtual;
 use crate::fork;
 
@@ -88,12 +89,7 @@ impl Bound {
     fn every_address(self) -> Vec<OwnAddress> {
         let found = interfaces()
             .into_iter()
-            .filter(|interface| {
-                !matches!(
-                    interface.oper_status,
-                    IfOperStatus::Down | IfOperStatus::NotPresent | IfOperStatus::LowerLayerDown
-                )
-            })
+            .filter(is_up)
             .map(OwnAddress::from)
             .filter(|own| self.reaches(SocketAddr::new(own.ip, self.port)))
             .collect();
@@ -211,13 +207,6 @@ fn is_about_the_port(error: &io::Error) -> bool {
     )
 }
 
-fn interfaces() -> Vec<Interface> {
-    if_addrs::get_if_addrs().unwrap_or_else(|error| {
-        tracing::warn!(%error, "cannot list the network interfaces");
-        Vec::new()
-    })
-}
-
 /// An address of an interface of this host.
 #[derive(Debug, Clone, PartialEq, Eq)]
 struct OwnAddress {
@@ -317,14 +306,12 @@ fn best_first(mut found: Vec<OwnAddress>, preferred: Option<IpAddr>) -> Vec<OwnA
     best
 }
 
-/// The IPv4 source address of the default route, as the system's routes have it: with several interfaces, the
-/// address of a bridge or a virtual machine is of no use to other peers. Connecting a UDP socket sends nothing.
+/// The IPv4 source address of the default route: with several interfaces, the address of a bridge or a virtual machine
+/// is of no use to other peers.
 fn source_of_default_route() -> Option<IpAddr> {
     /// Documentation only (RFC 5737): no route but the default one leads there.
     const NOWHERE: Ipv4Addr = Ipv4Addr::new(192, 0, 2, 1);
-    let socket = UdpSocket::bind((Ipv4Addr::UNSPECIFIED, 0)).ok()?;
-    socket.connect((NOWHERE, 9)).ok()?;
-    socket.local_addr().ok().map(|address| address.ip())
+    source_towards(SocketAddr::from((NOWHERE, 9))).ok()
 }
 
 #[cfg(test)]

@@ -3,11 +3,12 @@
 use std::io;
 use std::net::{Ipv4Addr, SocketAddrV4};
 
-use if_addrs::{IfAddr, IfOperStatus, Ifv4Addr};
+use if_addrs::{IfAddr, Ifv4Addr};
 use socket2::{Domain, Protocol, SockRef, Socket, Type};
 use tokio::net::UdpSocket;
 
 use crate::fork::{self, ClosedInChildren};
+use crate::net::interfaces::is_up;
 
 /// The multicast group of mDNS: switches and access points pass it on where they filter others.
 const GROUP: Ipv4Addr = Ipv4Addr::new(224, 0, 0, 251);
@@ -132,15 +133,10 @@ impl Networks {
     /// The present ones; of one address, the network of that.
     pub(crate) fn of_this_machine(only: Option<Ipv4Addr>) -> Self {
         let interfaces = if_addrs::get_if_addrs().unwrap_or_default();
-        let networks = interfaces.into_iter().filter_map(|interface| {
-            let is_down = matches!(
-                interface.oper_status,
-                IfOperStatus::Down | IfOperStatus::NotPresent | IfOperStatus::LowerLayerDown
-            );
-            match interface.addr {
-                IfAddr::V4(v4) if !is_down && only.is_none_or(|ip| leads_to(&v4, ip)) => Some(v4),
-                _ => None,
-            }
+        let networks = interfaces.into_iter().filter(is_up);
+        let networks = networks.filter_map(|interface| match interface.addr {
+            IfAddr::V4(v4) if only.is_none_or(|ip| leads_to(&v4, ip)) => Some(v4),
+            _ => None,
         });
         Self(networks.collect())
     }
