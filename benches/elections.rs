@@ -163,6 +163,8 @@ struct Room {
     trailers: bool,
     /// Whether the machine of a killed process reports its port as closed.
     reports: bool,
+    /// Messages of a game that each member sends to each other, a second.
+    play: u32,
 }
 
 /// Heartbeat interval, heartbeat timeout, election timeouts.
@@ -210,6 +212,14 @@ impl Room {
             guards: Guards::ALL,
             trailers: true,
             reports: false,
+            play: 0,
+        }
+    }
+
+    fn in_play(self, per_second: u32) -> Self {
+        Self {
+            play: per_second,
+            ..self
         }
     }
 
@@ -224,6 +234,9 @@ impl Room {
         }
         if self.timers.millis != DEFAULT.millis {
             let _ = write!(text, "; {}", self.timers.name);
+        }
+        if self.play > 0 {
+            let _ = write!(text, "; {} messages a second", self.play);
         }
         text
     }
@@ -241,6 +254,7 @@ impl Room {
             world.trailers = 0;
         }
         world.closed_ports.are_reported = self.reports;
+        world.closed_ports.play = Duration::from_secs(1).checked_div(self.play);
         world
     }
 
@@ -569,6 +583,9 @@ impl Report {
             (Room::new(5, 50_000, 0.0, DEFAULT), 1000, 1300),
             (Room::new(30, 50_000, 0.0, DEFAULT), 1000, 1700),
             (Room::new(5, 50_000, 0.05, DEFAULT), 1200, 2800),
+            (Room::new(3, 50_000, 0.0, DEFAULT).in_play(60), 700, 1000),
+            (Room::new(5, 50_000, 0.0, DEFAULT).in_play(60), 700, 1000),
+            (Room::new(5, 50_000, 0.05, DEFAULT).in_play(60), 1200, 2800),
             (Room::new(3, 500, 0.0, LAN), 70, 140),
             (Room::new(5, 7_500, 0.0, LAN), 180, 250),
         ] {

@@ -172,6 +172,11 @@ impl Member {
         }
     }
 
+    /// The time of the last sign of life.
+    pub(crate) fn last_sign_of_life(&self) -> Time {
+        self.last_sign_of_life
+    }
+
     /// Whether a sign of life arrived after `at`.
     pub fn had_sign_of_life_after(&self, at: Time) -> bool {
         self.last_sign_of_life > at

@@ -171,6 +171,16 @@ pub(crate) const fn ms(millis: u64) -> Duration {
     Duration::from_millis(millis)
 }
 
+/// Without lies. In half of the rooms a game is played.
+fn closed_ports(plan: &Plan) -> ClosedPorts {
+    let plays = plan.refuses && plan.seed % 2 == 1;
+    ClosedPorts {
+        are_reported: plan.refuses,
+        play: plays.then_some(ms(16)),
+        ..ClosedPorts::default()
+    }
+}
+
 impl<'a> Run<'a> {
     pub(crate) fn new(
         plan: &'a Plan,
@@ -180,7 +190,7 @@ impl<'a> Run<'a> {
     ) -> Self {
         let mut world = World::new(plan.seed, plan.size, plan.settings(), trace);
         world.first_term = plan.first_term;
-        world.closed_ports.are_reported = plan.refuses;
+        world.closed_ports = closed_ports(plan);
         world.add_slots(plan.liars.len());
         world.liars = (plan.size..plan.size + plan.liars.len()).collect();
         if recorded {
@@ -879,10 +889,7 @@ impl<'a> Run<'a> {
         self.world.stream_loss = 0.0;
         self.world.strays = Strays::default();
         self.world.data_late = Duration::ZERO;
-        self.world.closed_ports = ClosedPorts {
-            are_reported: self.plan.refuses,
-            ..ClosedPorts::default()
-        };
+        self.world.closed_ports = closed_ports(self.plan);
         self.world.settings.disk = (ms(1), ms(10));
         self.world.strikes = 0.0;
         for slot in &mut self.world.slots {

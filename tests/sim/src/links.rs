@@ -209,6 +209,16 @@ pub enum Wire {
         from: usize,
         sent: Option<Time>,
     },
+    /// One end of a link sends a message of a game into a closed port.
+    Play {
+        link: u64,
+        from: usize,
+    },
+    /// The last message of a game that the other end sent before its process died arrives.
+    LastPlay {
+        link: u64,
+        to: usize,
+    },
     /// An attempt of a dial over a carrier begins.
     DialOver {
         dial: u64,
@@ -487,6 +497,8 @@ impl World {
             Wire::Data(data) => self.data_arrives(*data),
             Wire::Datagram { link, from, probe } => self.deliver_datagram(link, from, probe),
             Wire::Refused { link, from, sent } => self.refused(link, from, sent),
+            Wire::Play { link, from } => self.plays(link, from),
+            Wire::LastPlay { link, to } => self.last_play_arrives(link, to),
             Wire::DialOver { dial, over, lasts } => self.dial_over(dial, over, lasts),
             Wire::AttemptTimeout { dial } => self.attempt_failed(dial, true, false),
             Wire::AtCarrier {

@@ -725,6 +725,7 @@ impl World {
                 .add(self.now, format_args!("{} crashes", self.slots[slot].id));
             self.note(slot, What::Crashed);
             self.ended(slot);
+            self.play_against(slot);
         }
     }
 

@@ -1,9 +1,14 @@
 //! Reports of the system that a peer's port is closed ("port unreachable"): its process has died, or somebody answers
 //! falsely.
 //!
-//! A report is a hint, and starts a ping. Evidence is two refused packets since the peer was last heard, one of them sent
+//! A report is a hint, and starts pings. Evidence is two refused packets since the peer was last heard, one of them sent
 //! after the first hint, and no answer in the time that a ping takes. A process that only stands still keeps its port
 //! open, so it never gives any.
+//!
+//! Systems limit their reports: Linux sends each receiver six at once, and one a second after that. In play a game uses them up
+//! before the first one arrives, and no ping is refused. So three refused packets and two unanswered pings are evidence, too.
+
+use std::collections::BTreeSet;
 
 use super::*;
 use crate::quorum::Quorum;
@@ -11,6 +16,8 @@ use crate::wire::{HostMode, Strategy};
 
 /// Pings of one doubt: a ping may be lost.
 const PINGS: u32 = 3;
+/// Refused packets that are evidence although no ping is refused.
+const MANY: usize = 3;
 /// Minimum wait for the answer to a ping,
 const MIN_PING_LIMIT: Duration = Duration::from_millis(5);
 /// and as a part of the heartbeat timeout: a leader on a busy machine answers late.
@@ -28,7 +35,7 @@ pub fn heeds_closed_ports(strategy: Strategy, quorum: &Quorum, host_mode: HostMo
 #[derive(Debug, Default)]
 pub(super) struct ClosedPort {
     doubt: Option<Doubt>,
-    /// The time of the last first hint.
+    /// The time of the last first ping.
     doubted_at: Option<Time>,
     /// The time of the last ping that another member's word caused, or a hint that proves nothing.
     asked_at: Option<Time>,
@@ -38,15 +45,17 @@ pub(super) struct ClosedPort {
 struct Doubt {
     peer: PeerId,
     incarnation: Incarnation,
-    /// The time at which the first refused packet was sent. Any later sign of life ends the doubt.
-    sent: Time,
-    /// The time of the first hint: packets sent since then count, and the ping is the first of them.
+    /// The time at which the peer was last heard. Any later sign of life ends the doubt.
+    heard_at: Time,
+    /// The time of the first ping, which may be to come. Packets sent since then count as pings.
     since: Time,
-    /// Whether a packet sent since then was refused, too.
-    again: bool,
-    /// The time by which a living peer has answered the last ping.
-    until: Time,
-    pings_left: u32,
+    /// The times at which the last refused packets were sent, at most [`MANY`].
+    refused: BTreeSet<Time>,
+    /// The time in which a living peer answers a ping.
+    limit: Duration,
+    /// The number of pings so far, and the time of the last one.
+    pings: u32,
+    pinged_at: Time,
 }
 
 impl Node {
@@ -59,21 +68,28 @@ impl Node {
         let Some(member) = self.doubtful_leader(peer) else {
             return;
         };
-        if sent > now || member.had_sign_of_life_after(sent) {
+        if sent > now || !self.is_news(member, sent) {
             return;
         }
         if !self.config.election.guards.proven_refusals() {
             return self.lose_refused(now, &peer.clone());
         }
-        let doubt = self.closed_port.doubt.as_ref();
-        let is_known = doubt.is_some_and(|doubt| doubt.concerns(peer, member));
-        match &mut self.closed_port.doubt {
-            Some(doubt) if is_known => {
-                doubt.again |= sent >= doubt.since;
-                self.closed_port_due(now);
+        let (incarnation, heard_at) = (member.incarnation, member.last_sign_of_life());
+        let doubt = self.closed_port.doubt.take();
+        let doubt = doubt.filter(|doubt| doubt.peer == *peer && doubt.incarnation == incarnation);
+        let doubt = match doubt {
+            Some(mut doubt) if doubt.heard_at == heard_at => {
+                doubt.note(sent);
+                Some(doubt)
             }
-            _ => self.begin_doubt(now, peer, sent),
-        }
+            Some(mut ended) => {
+                ended.note(sent);
+                self.doubt(now, peer, ended.refused)
+            }
+            None => self.doubt(now, peer, BTreeSet::from([sent])),
+        };
+        self.closed_port.doubt = doubt;
+        self.closed_port_due(now);
     }
 
     /// Pings the leader, because another member's word or an unproven hint reports that it is gone. The ping is no
@@ -89,51 +105,70 @@ impl Node {
     }
 
     pub(super) fn closed_port_deadline(&self) -> Option<Time> {
-        let doubt = self.closed_port.doubt.as_ref()?;
-        (doubt.again || doubt.pings_left > 0).then_some(doubt.until)
+        self.closed_port.doubt.as_ref()?.next_deadline()
     }
 
     pub(super) fn closed_port_due(&mut self, now: Time) {
-        let Some(doubt) = self.closed_port.doubt.take_if(|doubt| now >= doubt.until) else {
+        let is_due = |doubt: &mut Doubt| doubt.next_deadline().is_some_and(|at| now >= at);
+        let Some(mut doubt) = self.closed_port.doubt.take_if(is_due) else {
             return;
         };
         let member = self.doubtful_leader(&doubt.peer);
-        let Some(member) = member.filter(|member| doubt.concerns(&doubt.peer, member)) else {
+        let Some(member) = member.filter(|member| member.incarnation == doubt.incarnation) else {
             return;
         };
-        if doubt.again {
+        if member.had_sign_of_life_after(doubt.heard_at) {
+            self.closed_port.doubt = self.doubt(now, &doubt.peer, doubt.refused);
+            return self.closed_port_due(now);
+        }
+        if doubt.proven_at().is_some_and(|at| now >= at) {
             return self.lose_refused(now, &doubt.peer);
         }
-        let until = now + ping_limit(member, self.config.election.heartbeat_timeout);
-        let pings_left = doubt.pings_left.saturating_sub(1);
-        if doubt.pings_left > 0 {
-            self.ping(&doubt.peer);
+        self.ping(&doubt.peer);
+        if doubt.pings == 0 {
+            self.closed_port.doubted_at = Some(now);
         }
-        self.closed_port.doubt = Some(Doubt {
-            until,
-            pings_left,
-            ..doubt
-        });
+        doubt.pings += 1;
+        doubt.pinged_at = now;
+        self.closed_port.doubt = Some(doubt);
     }
 
-    fn begin_doubt(&mut self, now: Time, peer: &PeerId, sent: Time) {
-        let doubted = self.closed_port.doubted_at;
-        let is_early = doubted.is_some_and(|at| now < at + BETWEEN_DOUBTS);
-        let Some(member) = self.doubtful_leader(peer).filter(|_| !is_early) else {
-            return;
-        };
-        let doubt = Doubt {
+    /// A doubt because of refused packets, if any of them still counts. It begins when the last doubt is long enough ago.
+    fn doubt(&self, now: Time, peer: &PeerId, mut refused: BTreeSet<Time>) -> Option<Doubt> {
+        let member = self.doubtful_leader(peer)?;
+        refused.retain(|sent| self.is_news(member, *sent));
+        if refused.is_empty() {
+            return None;
+        }
+        let rested_at = self.closed_port.doubted_at.map(|at| at + BETWEEN_DOUBTS);
+        let since = rested_at.map_or(now, |at| at.max(now));
+        Some(Doubt {
             peer: peer.clone(),
             incarnation: member.incarnation,
-            sent,
-            since: now,
-            again: false,
-            until: now + ping_limit(member, self.config.election.heartbeat_timeout),
-            pings_left: PINGS - 1,
-        };
-        self.closed_port.doubted_at = Some(now);
-        self.closed_port.doubt = Some(doubt);
-        self.ping(peer);
+            heard_at: member.last_sign_of_life(),
+            since,
+            refused,
+            limit: self.ping_limit(member),
+            pings: 0,
+            pinged_at: since,
+        })
+    }
+
+    /// Whether the peer may have refused the packet after it sent the last one that arrived here: that one may have been on its
+    /// way when this node sent the refused packet.
+    fn is_news(&self, member: &Member, sent: Time) -> bool {
+        !member.had_sign_of_life_after(sent + self.ping_limit(member))
+    }
+
+    /// The time in which a living peer answers a ping: one that answers falsely may be nearer than the peer. Where round trips vary
+    /// much, waiting for the slowest would take longer than the evidence saves.
+    fn ping_limit(&self, member: &Member) -> Duration {
+        let heartbeat_timeout = self.config.election.heartbeat_timeout;
+        let rtt = member.rtt.smoothed().unwrap_or(BETWEEN_DOUBTS);
+        let variation = member.rtt.variation().unwrap_or_default();
+        let slow = (rtt + variation * 4).min(heartbeat_timeout / 8);
+        let least = MIN_PING_LIMIT.max(heartbeat_timeout / PING_LIMIT_PART);
+        least.max(rtt * 3 / 2).max(slow)
     }
 
     /// The peer, if a hint about it counts: it is the leader that this node follows over a direct link, in a room that
@@ -155,19 +190,47 @@ impl Node {
 }
 
 impl Doubt {
-    /// Whether the doubt is about that peer, and it was not heard since.
-    fn concerns(&self, peer: &PeerId, member: &Member) -> bool {
-        let is_it = self.peer == *peer && self.incarnation == member.incarnation;
-        is_it && !member.had_sign_of_life_after(self.sent)
+    /// Notes that a packet sent at that time was refused.
+    fn note(&mut self, sent: Time) {
+        self.refused.insert(sent);
+        if self.refused.len() > MANY {
+            self.refused.pop_first();
+        }
     }
-}
 
-/// The time in which a living peer answers a ping: one that answers falsely may be nearer than the peer. Where round trips vary
-/// much, waiting for the slowest would take longer than the evidence saves.
-fn ping_limit(member: &Member, heartbeat_timeout: Duration) -> Duration {
-    let rtt = member.rtt.smoothed().unwrap_or(BETWEEN_DOUBTS);
-    let variation = member.rtt.variation().unwrap_or_default();
-    let slow = (rtt + variation * 4).min(heartbeat_timeout / 8);
-    let least = MIN_PING_LIMIT.max(heartbeat_timeout / PING_LIMIT_PART);
-    least.max(rtt * 3 / 2).max(slow)
+    /// The time from which the doubt is evidence, if no answer comes before; `None` as long as too few packets were refused.
+    fn proven_at(&self) -> Option<Time> {
+        if self.has_refused_ping() {
+            return Some(self.pinged_at + self.limit);
+        }
+        let is_proven = self.has_many() && self.pings >= 2;
+        is_proven.then_some(self.pinged_at + self.limit * 3 / 4)
+    }
+
+    /// A doubt that needs no refused ping sends the second ping soon after the first one would have been refused.
+    fn next_ping(&self) -> Option<Time> {
+        let wait = match self.has_many() && !self.has_refused_ping() {
+            true => self.limit * 3 / 4,
+            false => self.limit,
+        };
+        match self.pings {
+            0 => Some(self.since),
+            PINGS.. => None,
+            _ => Some(self.pinged_at + wait),
+        }
+    }
+
+    /// Whether two packets were refused that were sent since the peer was last heard, and one of them counts as a ping.
+    fn has_refused_ping(&self) -> bool {
+        self.refused.range(self.heard_at..).count() >= 2
+            && self.refused.last().is_some_and(|last| *last >= self.since)
+    }
+
+    fn has_many(&self) -> bool {
+        self.refused.len() >= MANY
+    }
+
+    fn next_deadline(&self) -> Option<Time> {
+        self.proven_at().into_iter().chain(self.next_ping()).min()
+    }
 }

@@ -78,6 +78,25 @@ fn a_killed_leader_is_replaced_in_a_third_of_a_second() {
     }
 }
 
+/// A game sends more packets than the dead leader's machine reports: the reports of those that it has sent before the first
+/// one arrives may be the last for a second.
+#[test]
+fn a_leader_that_is_killed_in_play_is_replaced_as_soon() {
+    for per_second in [20, 60, 500] {
+        for (delay, most) in [((1, 5), 750), ((25, 75), 1_200)] {
+            let times = replaced_after(5, &slow(delay), |world| {
+                world.closed_ports.play = Some(ms(1_000 / per_second));
+            });
+            let (median, worst) = (median(&times), worst(&times));
+            println!("{per_second} a second, {delay:?}: {median:?} {worst:?}");
+            assert!(
+                worst <= ms(most),
+                "{per_second} a second, {delay:?}: {times:?}"
+            );
+        }
+    }
+}
+
 #[test]
 fn a_machine_that_is_off_reports_nothing_and_is_lost_by_silence() {
     let times = replaced_after(5, &Settings::default(), |world| {

@@ -27,6 +27,15 @@ impl Net {
         self.refused(name, peer, Some(pinged));
     }
 
+    /// Refuses three packets that the member sent before the first of these reports arrived.
+    fn refuse_three(&mut self, name: &str, peer: &str) {
+        let sent = self.now;
+        self.run(DELAY * 2);
+        for later in 0..3 {
+            self.refused(name, peer, Some(sent + Duration::from_micros(later)));
+        }
+    }
+
     fn pings(&mut self, name: &str, refuse: impl FnOnce(&mut Node, Time)) -> usize {
         let now = self.now;
         let node = &mut self.place_mut(name).node;
@@ -101,6 +110,75 @@ fn one_packet_or_packets_from_before_the_first_report_are_no_evidence() {
     net.refused("b", "a", Some(pinged));
     net.run(ms(50));
     assert!(!net.has("b", "a"), "the muted leader does not answer");
+}
+
+/// In play, a system that reports six closed ports at once and one a second reports none of the pings.
+#[test]
+fn three_refused_packets_and_two_unanswered_pings_replace_the_leader() {
+    let mut net = Net::room(&["a", "b", "c"]);
+    net.kill("a", false);
+    let killed = net.now;
+    for name in ["b", "c"] {
+        net.run(ms(1));
+        net.refuse_three(name, "a");
+        assert!(net.has(name, "a"), "no ping has had its time");
+    }
+    net.wait("another leader", |net| net.is_settled());
+    assert!(
+        net.now.since(killed) < ms(600),
+        "{:?}",
+        net.now.since(killed)
+    );
+}
+
+#[test]
+fn two_refused_packets_from_before_the_first_report_are_no_evidence() {
+    let mut net = Net::room(&["a", "b", "c"]);
+    net.mute("a", true);
+    net.run(ms(1));
+    let sent = net.now;
+    net.run(DELAY * 2);
+    for later in [0, 1] {
+        net.refused("b", "a", Some(sent + Duration::from_micros(later)));
+    }
+    net.run(ms(500));
+    assert!(net.has("b", "a"));
+    net.refused("b", "a", Some(sent + Duration::from_micros(2)));
+    assert!(
+        !net.has("b", "a"),
+        "the muted leader has not answered two pings"
+    );
+}
+
+/// The last packet of a leader that dies may arrive after the reports of the first packets that its system has refused.
+#[test]
+fn packets_sent_while_the_last_one_of_the_leader_was_on_its_way_count() {
+    let mut net = Net::room(&["a", "b", "c"]);
+    net.kill("a", false);
+    net.run(ms(1));
+    net.refuse_three("b", "a");
+    let now = net.now;
+    let last = Input::OtherData { peer: id("a") };
+    net.place_mut("b")
+        .node
+        .handle(now, last)
+        .expect("no command");
+    net.run(ms(49));
+    assert!(net.has("b", "a"), "a doubt begins again");
+    net.run(ms(150));
+    assert!(!net.has("b", "a"));
+}
+
+#[test]
+fn any_number_of_refused_packets_does_not_replace_a_leader_that_answers() {
+    let mut net = Net::room(&["a", "b", "c"]);
+    for _ in 0..300 {
+        let sent = net.now;
+        net.run(ms(1));
+        net.refused("b", "a", Some(sent));
+    }
+    assert_eq!(net.leader_changes("b"), []);
+    assert!(net.has("b", "a"));
 }
 
 #[test]
