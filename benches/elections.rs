@@ -584,7 +584,7 @@ impl Report {
             (Room::new(30, 50_000, 0.0, DEFAULT), 1000, 1700),
             (Room::new(5, 50_000, 0.05, DEFAULT), 1200, 2800),
             (Room::new(3, 50_000, 0.0, DEFAULT).in_play(60), 700, 1000),
-            (Room::new(5, 50_000, 0.0, DEFAULT).in_play(60), 700, 1000),
+            (Room::new(5, 50_000, 0.0, DEFAULT).in_play(60), 700, 1300),
             (Room::new(5, 50_000, 0.05, DEFAULT).in_play(60), 1200, 2800),
             (Room::new(3, 500, 0.0, LAN), 70, 140),
             (Room::new(5, 7_500, 0.0, LAN), 180, 250),

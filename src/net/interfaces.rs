@@ -115,7 +115,7 @@ mod tests {
             (vec![Down, Up], false),
         ] {
             let other = interface(Ipv4Addr::new(10, 0, 0, 8), Down);
-            let own = states.iter().map(|state| interface(OWN, *state));
+            let own = states.iter().map(|state| interface(OWN, state.clone()));
             let listed: Vec<_> = own.chain([other]).collect();
             assert_eq!(
                 has_no_connection(&listed, OWN.into()),

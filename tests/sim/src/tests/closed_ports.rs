@@ -78,7 +78,7 @@ fn a_killed_leader_is_replaced_in_a_third_of_a_second() {
     }
 }
 
-/// A game sends more packets than the dead leader's machine reports: the reports of those that it has sent before the first
+/// A game sends more packets than the dead leader's machine reports: the reports of packets that it has sent before the first
 /// one arrives may be the last for a second.
 #[test]
 fn a_leader_that_is_killed_in_play_is_replaced_as_soon() {

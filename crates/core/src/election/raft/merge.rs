@@ -291,6 +291,7 @@ impl Raft {
                 self.refused = Some((peer.clone(), incarnation, now));
                 self.lease_until = now;
                 self.election_at = now + self.succession_slot(view);
+                self.answer_refused_pre_vote(now, view);
             }
             // Not by rank: the next in rank may be a peer that the leader has banned just now.
             DownReason::Closed => {

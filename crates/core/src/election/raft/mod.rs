@@ -132,6 +132,8 @@ pub struct Raft {
     fell_silent: Option<(PeerId, Time)>,
     /// The last leader, with its incarnation, whose port was found closed here, and when.
     refused: Option<(PeerId, Incarnation, Time)>,
+    /// The last request for a pre-vote, if the lease forbade to grant it.
+    refused_pre_vote: Option<votes::RefusedPreVote>,
     outputs: VecDeque<OutputOf<Self>>,
     /// The state on disk, where term and vote survive the process.
     disk: Option<Disk>,
@@ -220,6 +222,7 @@ impl Raft {
             believed: None,
             fell_silent: None,
             refused: None,
+            refused_pre_vote: None,
             outputs: VecDeque::new(),
             disk,
             stale,

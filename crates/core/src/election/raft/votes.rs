@@ -3,7 +3,7 @@
 use super::following::Report;
 use super::round_trips::slowest_rtt;
 use super::transfer::EarlyRequest;
-use super::{ElectionOutput, Raft, Role, View};
+use super::{ElectionOutput, Raft, Role, SUCCESSION_GRACE, View};
 use crate::election::raft::wire::{ElectionMessage, LiveLeader};
 use crate::election::record::{Record, Stamp};
 use crate::election::rules::Tally;
@@ -20,6 +20,16 @@ pub(super) struct Answer {
     pub(super) record: Record,
     /// The leader that it names.
     pub(super) live: Option<LiveLeader>,
+}
+
+/// A request for a pre-vote that this node refused because of its lease.
+#[derive(Debug)]
+pub(super) struct RefusedPreVote {
+    candidate: PeerId,
+    round: u64,
+    stamp: Stamp,
+    term: u64,
+    at: Time,
 }
 
 impl Raft {
@@ -50,10 +60,28 @@ impl Raft {
         };
         self.send(from, answer);
         if !granted {
+            self.refused_pre_vote = self.lease_binds(now).then(|| RefusedPreVote {
+                candidate: from.clone(),
+                round,
+                stamp: stamp.clone(),
+                term,
+                at: now,
+            });
             self.question_leader(now);
         }
         if granted && self.is_preferred(view, from) {
             self.yield_to_preferred(now, view);
+        }
+    }
+
+    /// The leader's port was found closed here, too: a candidate that has found that a moment earlier still waits for this vote.
+    pub(super) fn answer_refused_pre_vote(&mut self, now: Time, view: &View) {
+        let request = self.refused_pre_vote.take();
+        let request = request.filter(|request| now.since(request.at) <= SUCCESSION_GRACE);
+        let request = request.filter(|request| view.voters.contains_key(&request.candidate));
+        if let Some(request) = request {
+            let (round, stamp) = (request.round, &request.stamp);
+            self.answer_pre_vote(now, view, &request.candidate, round, stamp, request.term);
         }
     }
 

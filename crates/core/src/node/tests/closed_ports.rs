@@ -1,6 +1,7 @@
 //! Reports that a peer's port is closed, true and forged.
 
 use super::*;
+use crate::election::Role;
 use crate::wire::Strategy;
 
 impl Net {
@@ -129,6 +130,22 @@ fn three_refused_packets_and_two_unanswered_pings_replace_the_leader() {
         "{:?}",
         net.now.since(killed)
     );
+}
+
+#[test]
+fn a_refused_pre_vote_is_granted_as_soon_as_the_voter_has_evidence_of_its_own() {
+    let mut net = Net::room(&["a", "b", "c"]);
+    net.kill("a", false);
+    net.prove("b", "a");
+    net.wait("b asks", |net| {
+        net.node("b").election().role() == Role::PreCandidate
+    });
+    net.run(DELAY * 2 + ms(1));
+    assert!(net.has("c", "a"), "c refuses, because its lease binds");
+    net.prove("c", "a");
+    // The pre-vote and the vote, which c has refused and now gives: b does not ask again before.
+    net.run(ms(20) + DELAY * 4);
+    assert!(net.leads("b"));
 }
 
 #[test]
