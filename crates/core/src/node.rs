@@ -629,7 +629,11 @@ impl Node {
                 ElectionOutput::Send { to, message } => {
                     self.transmit(&to, Message::Election(message));
                 }
-                ElectionOutput::HeartbeatNow => self.heartbeat_all(now, true),
+                ElectionOutput::HeartbeatNow => {
+                    // A claim of a few members would depose a leader in doubt that still has a majority.
+                    self.end_doubt(now);
+                    self.heartbeat_all(now, true);
+                }
                 ElectionOutput::Question(leader) => self.question(now, &leader),
                 ElectionOutput::SetLeaderResult { target, outcome } => {
                     self.event(Event::SetLeaderResult { target, outcome });
