@@ -182,7 +182,7 @@ fn g17_of_two_voters_none_doubts_the_other() {
     is_not_doubted(|seed, guards| settled(seed, 2, near(guards)));
 }
 
-/// Two of five receive nothing from the leader's side, which receives them: the leader that they elect leads nobody else (P14).
+/// Two of five receive nothing from the leader's side, which receives them: the leader that they elect leads no other member (P14).
 #[test]
 fn g17_members_that_do_not_hear_the_leader_do_not_depose_it() {
     for seed in 0..SEEDS {
