@@ -413,7 +413,7 @@ mod tests {
             let port = 1 + u16::try_from(number).expect("small");
             let destination = SocketAddr::from(([192, 0, 2, 1], port));
             let now = start + Duration::from_millis(number.into());
-            for copy in 0..100 {
+            for copy in 0..200 {
                 sent.note(now, destination, &packet(copy), None);
             }
         }
@@ -426,7 +426,7 @@ mod tests {
         let newest = SocketAddr::from(([192, 0, 2, 1], 1000));
         let of_newest = Report {
             destination: newest,
-            ..report(&packet(99))
+            ..report(&packet(199))
         };
         assert!(sent.judge(&of_newest).sent.is_some());
     }
