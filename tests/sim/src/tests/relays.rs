@@ -36,7 +36,7 @@ fn equal_seeds_give_equal_rooms_with_relays() {
 /// Runs with a bug.
 const PLANTED_RUNS: u64 = 60;
 /// Runs with a bug that shows when a relay is restarted, which few runs come to.
-const RESTARTED_RUNS: u64 = 2_000;
+const RESTARTED_RUNS: u64 = 3_000;
 
 #[test]
 fn members_that_do_not_notice_the_fall_of_a_relay_are_seen() {
