@@ -124,7 +124,7 @@ impl Node {
             None => Duration::ZERO,
         };
         self.heartbeat_at = now + interval + timeout;
-        self.heartbeat_all(now);
+        self.heartbeat_all(now, false);
         self.report_silent_relays_to_all();
         self.view.held.retain(|_, until| now < *until);
         self.elect(now, Local::HeartbeatSent);
