@@ -23,8 +23,8 @@ use super::socket::canonical;
 
 /// Bytes of a packet that a report must quote: the flags, the connection id of eight bytes and seven that are encrypted.
 const QUOTED: usize = 16;
-/// Packets to one destination that are remembered: those of a long round trip in play. The system of a dead peer may refuse the
-/// first ones alone.
+/// Packets to one destination that are remembered: as many as a game sends in a long round trip. The system of a dead peer may
+/// refuse the first of them alone.
 const MAX_PACKETS: usize = 128;
 /// Destinations whose packets are remembered.
 const MAX_DESTINATIONS: usize = 256;
