@@ -629,7 +629,7 @@ impl Node {
                 ElectionOutput::Send { to, message } => {
                     self.transmit(&to, Message::Election(message));
                 }
-                ElectionOutput::HeartbeatNow => self.heartbeat_all(now, true),
+                ElectionOutput::HeartbeatNow => self.announce(now),
                 ElectionOutput::Question(leader) => self.question(now, &leader),
                 ElectionOutput::SetLeaderResult { target, outcome } => {
                     self.event(Event::SetLeaderResult { target, outcome });
@@ -664,9 +664,21 @@ impl Node {
         });
     }
 
-    fn heartbeat_all(&mut self, now: Time, urgent: bool) {
+    /// Sends a heartbeat to all that may follow. The claim of a few members would depose a leader in doubt that still has a
+    /// majority; its link ends with this input.
+    fn announce(&mut self, now: Time) {
+        let leads = self.leader() == Some(&self.me);
+        let doubted = self.view.doubted.clone().filter(|_| leads);
         for peer in self.membership.ids() {
-            self.heartbeat(now, &peer, urgent);
+            if doubted.as_ref() != Some(&peer) {
+                self.heartbeat(now, &peer, true);
+            }
+        }
+    }
+
+    fn heartbeat_all(&mut self, now: Time) {
+        for peer in self.membership.ids() {
+            self.heartbeat(now, &peer, false);
         }
     }
 

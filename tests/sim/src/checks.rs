@@ -13,7 +13,7 @@ use room_core::election::raft::wire::{ElectionMessage, Stamped};
 use room_core::election::record::{Epoch, Record, Stamp};
 use room_core::election::rules::{Campaign, RoleKind};
 use room_core::id::PeerId;
-use room_core::node::{Event, LeaderChange, Left, LeftReason, Output, Returned};
+use room_core::node::{Event, LeaderChange, Left, LeftReason, LinkEnd, Output, Returned};
 use room_core::quorum::Quorum;
 use room_core::time::{Duration, Time};
 use room_core::wire::Message;
@@ -23,6 +23,9 @@ mod hold;
 mod roster;
 
 use roster::{Elections, Noticed, Votes};
+
+/// How long a node remembers that a peer has left; a later leader with that id is believed.
+const GONE_FOR: Duration = Duration::from_secs(10);
 
 /// A property that did not hold.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -88,6 +91,8 @@ struct Life {
     lost: BTreeMap<PeerId, u64>,
     /// Peers that left, with their incarnations.
     sent_leave: BTreeMap<PeerId, u64>,
+    /// Peers that it closed last because it moved to a room that cannot keep them, and when.
+    moved_from: BTreeMap<PeerId, Time>,
     /// Peers that it was notified to be kicked.
     kicked: BTreeSet<PeerId>,
     led_under: Option<Record>,
@@ -204,6 +209,7 @@ impl Checker {
                 joined: BTreeMap::new(),
                 lost: BTreeMap::new(),
                 sent_leave: BTreeMap::new(),
+                moved_from: BTreeMap::new(),
                 kicked: BTreeSet::new(),
                 led_under: None,
                 followed: None,
@@ -308,12 +314,29 @@ impl Checker {
         self.state(slot, seen)
     }
 
-    /// The leader that this node shows, and its incarnation, if that process ended so long ago that no member can know better.
+    /// The leader that this node shows, and its incarnation, if that process ended so long ago that no member can know better. A
+    /// newcomer that was never linked with it only passes on the others' reports.
     fn ended_leader(&self, slot: usize) -> Option<(PeerId, u64)> {
-        let leader = self.lives.get(&slot)?.reported.as_ref()?;
+        let life = self.lives.get(&slot)?;
+        let leader = life.reported.as_ref()?;
         let ended = *self.ended.get(leader)?;
         let births = *self.births.get(leader)?;
+        life.linked
+            .get(leader)
+            .filter(|linked| **linked == births)?;
         (self.now >= ended + self.settles).then(|| (leader.clone(), births))
+    }
+
+    /// Peers that moved to another room, which could not keep the node of `slot`, so long ago that this is forgotten. That room may merge with this one, and one of them may lead it.
+    fn moved_from(&self, slot: usize) -> BTreeSet<PeerId> {
+        let Some(life) = self.lives.get(&slot) else {
+            return BTreeSet::new();
+        };
+        let moved = self.lives.values().filter(|other| {
+            let at = other.moved_from.get(&life.id);
+            at.is_some_and(|at| self.now >= *at + GONE_FOR)
+        });
+        moved.map(|other| other.id.clone()).collect()
     }
 
     /// Notes second votes of a term, given while no member that knew of the first was linked.
@@ -326,6 +349,10 @@ impl Checker {
 
     fn output(&mut self, slot: usize, output: &Output) -> Checked {
         let ended = self.ended_leader(slot);
+        let moved = match output {
+            Output::Event(Event::LeaderChanged(_)) => self.moved_from(slot),
+            _ => BTreeSet::new(),
+        };
         let Some(life) = self.lives.get_mut(&slot) else {
             return Ok(());
         };
@@ -359,6 +386,12 @@ impl Checker {
                         )
                     },
                 )?;
+            }
+            Output::Close {
+                peer,
+                why: LinkEnd::Moved(_),
+            } => {
+                life.moved_from.insert(peer.clone(), self.now);
             }
             Output::Event(Event::Joined(peer)) => {
                 life.sent_leave.remove(peer);
@@ -419,7 +452,8 @@ impl Checker {
                         && life
                             .sent_leave
                             .get(leader)
-                            .is_some_and(|births| self.births.get(leader) == Some(births));
+                            .is_some_and(|births| self.births.get(leader) == Some(births))
+                        && !moved.contains(leader);
                     let one_of_two = self.namesakes.contains(leader);
                     // Members that moved to the room of its namesake did not leave.
                     let was_given_up = self.namesakes.contains(&life.id);

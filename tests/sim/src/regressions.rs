@@ -205,6 +205,12 @@ pub const SEEDS: &[u64] = &[
     383_426_762_474,
     // A copy of a dead leader's heartbeat counted as a sign of life (P8).
     457_685_181_430,
+    // Two members in doubt that did not hear the leader elected another one, whose claim deposed it (P14).
+    13_010_010,
+    // The host accepted an earlier process of a member that had entered meanwhile, and its session ended (liars).
+    14_013_105,
+    // A leader of another key than the linked peer's was doubted, and requests for votes were due to lost members (contract).
+    14_017_776,
     // Faults of the checks: the second incarnation of a leader was taken for the first (P8), a transfer was under way when a
     // newcomer joined (P16), and eighty members lost their places in one tick (contract).
     753_290_914_288, 610_786_897_491, 414_754_298_133,

@@ -124,7 +124,7 @@ impl Node {
             None => Duration::ZERO,
         };
         self.heartbeat_at = now + interval + timeout;
-        self.heartbeat_all(now, false);
+        self.heartbeat_all(now);
         self.report_silent_relays_to_all();
         self.view.held.retain(|_, until| now < *until);
         self.elect(now, Local::HeartbeatSent);
@@ -190,14 +190,14 @@ impl Node {
         true
     }
 
-    /// Whether the peer is the elected leader that this node follows over a link, and other members could vote for another
+    /// Whether the peer is the elected leader that this node shows and follows over a link, and other members could vote for another
     /// one. No member asks for votes beside a leader that a host named (P7), and this node may have voted already: then its
     /// record names no leader.
     fn is_doubtful(&self, peer: &PeerId) -> bool {
         let leadership = self.election.leadership();
         self.config.election.policy.strategy == Strategy::Raft
             && self.config.election.guards.doubts()
-            && leadership.leader == Some(peer)
+            && self.leader() == Some(peer)
             && self.view.voters.contains_key(peer)
             && leadership.record.leader.as_ref() == Some(peer)
             && !leadership.record.assigned

@@ -4,7 +4,7 @@ use room_core::election::LeaderReason;
 use room_core::election::raft::wire::{Pulse, Side};
 use room_core::election::record::Epoch;
 use room_core::id::{Fingerprint, Incarnation};
-use room_core::node::{Input, LinkUp};
+use room_core::node::{Conflict, Input, LinkUp};
 use room_core::path::Path;
 use room_core::quorum::Roster;
 use room_core::wire::{Envelope, Opaque};
@@ -279,13 +279,42 @@ fn a_shown_leader_that_left_is_reported() {
     );
 }
 
+/// A member that moved to another room has not ended: that room may merge with this one, under it.
+#[test]
+fn a_leader_that_moved_here_long_ago_is_no_longer_gone() {
+    let shown_after = |seconds| {
+        let mut checker = checker();
+        checker.born(1, &id("a"), None);
+        checker.linked(0, &id("a"), 1);
+        let (leader, none) = (id("a"), Record::default());
+        let left = |peer, why| Output::Event(Event::Left(Left::new(id(peer), why)));
+        let (peer, why) = (id("m"), LinkEnd::Moved(Conflict::Banned));
+        let closes = Output::Close { peer, why };
+        let outputs = [joined("m"), closes, left("m", LeftReason::Replaced)];
+        assert_eq!(checker.observe(1, &outputs, &seen(&none, None)), Ok(()));
+        let outputs = [joined("a"), left("a", LeftReason::Left)];
+        assert_eq!(checker.observe(0, &outputs, &seen(&none, None)), Ok(()));
+        checker.now = checker.now + Duration::from_secs(seconds);
+        property(checker.observe(0, &[shown("a")], &seen(&none, Some(&leader))))
+    };
+    assert_eq!(shown_after(9), "P8");
+    assert_eq!(shown_after(10), "");
+}
+
 /// The checker's verdict on a member that is notified of a leader, of none a second after the leader's process ended, and of that
 /// leader again. Meanwhile the leader has restarted and crashed this many times.
-fn reported_again(may_lead: bool, disturbed: bool, starts: usize, crashes: usize) -> &'static str {
+fn reported_again(
+    [may_lead, disturbed, was_linked]: [bool; 3],
+    starts: usize,
+    crashes: usize,
+) -> &'static str {
     let mut checker = checker();
     checker.settles = Duration::from_secs(1);
     checker.disturbed = disturbed;
     checker.born(1, &id("a"), None);
+    if was_linked {
+        checker.linked(0, &id("a"), 1);
+    }
     let (leader, none) = (id("a"), Record::default());
     let shows = |leader| Seen {
         may_lead,
@@ -310,13 +339,15 @@ fn reported_again(may_lead: bool, disturbed: bool, starts: usize, crashes: usize
 
 #[test]
 fn a_leader_that_crashed_and_is_shown_again_is_reported() {
-    assert_eq!(reported_again(false, false, 0, 0), "P8");
+    assert_eq!(reported_again([false, false, true], 0, 0), "P8");
     // It asks for votes, others received from the leader later, or the leader is back.
-    assert_eq!(reported_again(true, false, 0, 0), "");
-    assert_eq!(reported_again(false, true, 0, 0), "");
-    assert_eq!(reported_again(false, false, 1, 0), "");
+    assert_eq!(reported_again([true, false, true], 0, 0), "");
+    assert_eq!(reported_again([false, true, true], 0, 0), "");
+    assert_eq!(reported_again([false, false, true], 1, 0), "");
+    // A newcomer received nothing from the leader: it passes on the others' reports.
+    assert_eq!(reported_again([false; 3], 0, 0), "");
     // The incarnation that crashed since is another one, which the member has not been notified of yet.
-    assert_eq!(reported_again(false, false, 1, 1), "");
+    assert_eq!(reported_again([false, false, true], 1, 1), "");
 }
 
 #[test]

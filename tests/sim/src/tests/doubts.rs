@@ -182,6 +182,35 @@ fn g17_of_two_voters_none_doubts_the_other() {
     is_not_doubted(|seed, guards| settled(seed, 2, near(guards)));
 }
 
+/// Two of five receive nothing from the leader's side, which receives them: the leader that they elect leads no other member (P14).
+#[test]
+fn g17_members_that_do_not_hear_the_leader_do_not_depose_it() {
+    for seed in 0..SEEDS {
+        let mut world = settled(seed, 5, near(Guards::ALL));
+        let leader = leader(&world);
+        let (deaf, others): (Vec<_>, Vec<_>) =
+            (0..5).partition(|slot| [1, 2].contains(&((slot + 5 - leader) % 5)));
+        for other in &others {
+            for one in &deaf {
+                world.cut(*other, *one);
+            }
+        }
+        let term = world.term(leader);
+        for slot in &mut world.slots {
+            slot.reported.clear();
+        }
+        world.run_for(ms(6_000));
+        let shown = world.node(leader).and_then(|node| node.leader());
+        let is_kept = shown == Some(&world.slots[leader].id) && world.term(leader) == term;
+        expect(&world, is_kept, "the deaf members have deposed the leader");
+        let undisturbed = others
+            .iter()
+            .all(|slot| world.slots[*slot].reported.is_empty());
+        expect(&world, undisturbed, "a host saw a change");
+        expect(&world, world.sometimes.leaders_doubted > 0, "no doubt");
+    }
+}
+
 /// No member asks for votes beside a leader that a host has named (P7).
 #[test]
 fn g17_a_leader_that_a_host_named_is_not_doubted() {

@@ -127,7 +127,7 @@ macro_rules! mutants {
 mutants! {
     m1_state_without_promise: Promise in "raft", 34;
     m7_state_without_recovery: Recovery in "static", 77;
-    m9_state_without_tagged_requests: TaggedRequests in "raft", 324;
+    m9_state_without_tagged_requests: TaggedRequests in "raft", 390;
     m10_state_without_rows: Rows in "raft", 3;
     m12_state_without_changes_after_opening: ChangesAfterOpening in "raft", 72;
     m17_state_without_leaver_orders_nothing: LeaverOrdersNothing in "raft", 308;
