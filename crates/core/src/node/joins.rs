@@ -459,6 +459,10 @@ impl Node {
         let entry = open.candidate.entry.clone();
         let incarnation = open.candidate.incarnation;
         let asker = open.asker.clone();
+        if self.keeps_id(&entry.id, entry.key, incarnation) {
+            // Meanwhile another peer entered under this id, or a later process of the newcomer.
+            return self.answer(number, Verdict::DuplicatePeerId);
+        }
         if open.invited {
             // Without room for the entry, no ban of that leader moves this node.
             let invited = (entry.key, now);

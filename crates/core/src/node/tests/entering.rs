@@ -109,6 +109,34 @@ fn an_answer_is_taken_once_and_in_time_for_a_number_that_is_open() {
     );
 }
 
+/// The answer to an earlier process of a member ends no session: neither the host's, nor the leader's.
+#[test]
+fn a_late_answer_to_an_earlier_process_ends_no_session() {
+    for contact in ["a", "b"] {
+        let mut net = asking(Net::room(&["a", "b"]), "a");
+        let earlier = net.ask_as("c", life(3, 1), contact);
+        net.run(ms(100));
+        net.start_as("c", life(3, 2));
+        let later = net.ask("c", contact);
+        net.run(ms(100));
+        let [first, second] = net.requests("a")[..] else {
+            panic!("two questions")
+        };
+        net.order("a", answer(second, Verdict::Accepted));
+        net.run(ms(100));
+        assert_eq!(net.verdict(contact, later), Some(Verdict::Accepted));
+        net.wait("all are linked", Net::is_settled);
+        net.order("a", answer(first, Verdict::Accepted));
+        net.run(ms(100));
+        let refused = Some(Verdict::DuplicatePeerId);
+        assert_eq!(net.verdict(contact, earlier), refused, "{contact}");
+        for name in ["a", "b"] {
+            assert_eq!(net.times(name, &joined("c")), 1, "{contact}, {name}");
+            assert!(net.has(name, "c"), "{contact}, {name}");
+        }
+    }
+}
+
 #[test]
 fn a_leader_that_does_not_answer_gives_a_timeout() {
     let mut net = Net::new();
