@@ -176,6 +176,7 @@ impl Node {
         if ends.is_some_and(|ends| self.pauses.end_if_moved(now, member.key, &ends))
             && self.me < *peer
         {
+            member.punching.began = Some(now);
             member.punching.round = 0;
             member.punching.due = Some(now + WAITS[0]);
         }
@@ -223,9 +224,9 @@ impl Node {
         let punching = &mut member.punching;
         let is_early = |at: Time| now.since(at) < BETWEEN_NEW_BEGINNINGS;
         if !punching.began.is_some_and(is_early) {
-            punching.began = Some(now);
-            punching.round = 0;
             let paused_until = self.pauses.until(member.key).unwrap_or(now);
+            punching.began = Some(now.max(paused_until));
+            punching.round = 0;
             punching.due = Some((now + WAITS[0]).max(paused_until));
         }
     }
