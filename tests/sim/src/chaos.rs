@@ -1067,10 +1067,12 @@ impl Run<'_> {
             return true;
         };
         let runs = |slot: usize| self.world.slots[slot].process.is_some();
-        let all_are_linked = self
-            .plan
-            .apart
-            .is_none_or(|(a, b)| !roster.contains(&a) || !roster.contains(&b));
+        let pairs = roster
+            .iter()
+            .flat_map(|a| roster.iter().map(move |b| (*a, *b)));
+        let all_are_linked = !{ pairs }
+            .filter(|(a, b)| a < b)
+            .any(|(a, b)| self.plan.is_apart(a, b) || self.are_walled_off(a, b));
         let learns = |slot: usize| {
             let others = roster.iter().filter(|other| **other != slot);
             all_are_linked && { others }.all(|other| runs(*other) && !self.world.is_stale(*other))

@@ -28,6 +28,9 @@ const RECENT: Duration = Duration::from_millis(400);
 /// Time after a host's request for a link with a leader in which that leader's bans can move a member.
 const INVITED_FOR: Duration = Duration::from_secs(10);
 
+/// A member may not have sent a heartbeat since it followed its last leader this long ago.
+const BEFORE_A_HEARTBEAT: Duration = Duration::from_secs(1);
+
 /// A lie about a third member.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Slander {
@@ -79,6 +82,8 @@ pub struct Slandered {
     renamed: BTreeSet<usize>,
     /// Liars that an honest member considered its leader at some time.
     believed: BTreeSet<usize>,
+    /// The leader that each member followed last and no longer does, and when it stopped.
+    was_followed: BTreeMap<usize, (usize, Time)>,
     /// Members that left, in any incarnation.
     pub(crate) left: BTreeSet<usize>,
 }
@@ -274,7 +279,10 @@ impl World {
     fn follows_one_that_may_be_out(&self, slot: usize) -> bool {
         let leader = self.node(slot).and_then(Node::leader);
         let leader = leader.and_then(|leader| self.slot_of(leader));
-        leader.is_some_and(|leader| self.may_be_out(leader))
+        let last = self.slandered.was_followed.get(&slot);
+        let last = last.filter(|(_, at)| self.now.since(*at) < BEFORE_A_HEARTBEAT);
+        let mut leaders = leader.into_iter().chain(last.map(|(leader, _)| *leader));
+        leaders.any(|leader| self.may_be_out(leader))
     }
 
     /// A liar's message is about to reach an honest member.
@@ -301,13 +309,14 @@ impl World {
             return;
         }
         for output in outputs {
-            if let Output::Event(Event::LeaderChanged(LeaderChange {
-                new: Some(leader), ..
-            })) = output
-                && let Some(liar) = self
-                    .slot_of(leader)
-                    .filter(|slot| self.liars.contains(slot))
-            {
+            let Output::Event(Event::LeaderChanged(LeaderChange { old, new, .. })) = output else {
+                continue;
+            };
+            if let Some(old) = old.as_ref().and_then(|old| self.slot_of(old)) {
+                self.slandered.was_followed.insert(slot, (old, self.now));
+            }
+            let new = new.as_ref().and_then(|new| self.slot_of(new));
+            if let Some(liar) = new.filter(|slot| self.liars.contains(slot)) {
                 self.slandered.believed.insert(liar);
             }
         }

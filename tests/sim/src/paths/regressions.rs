@@ -27,6 +27,8 @@ pub const SEEDS: &[u64] = &[
     9_002_322,
     // A partition had used up the dials of an address that never answered, and no member carried.
     9_004_179,
+    // A fault of a check: a member parted from another one, whose leader was banned here and had left a moment before (liars).
+    13_003_858,
 ];
 
 /// Plans of rooms with relays.
@@ -64,4 +66,8 @@ pub const RELAY_SEEDS: &[u64] = &[
     9_009_491,
     // A member was asked to campaign while it doubted the former leader, and asked fewer members than it was linked with (P5).
     9_014_523,
+    // A fault of a check: a voter had lost its file and could not recover, because walls kept voters apart (P9).
+    13_004_328,
+    // Rounds of dials that had waited for the end of a pause began anew right after it (rates).
+    15_018_849,
 ];
