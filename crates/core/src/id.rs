@@ -74,11 +74,25 @@ pub fn is_bidi_override(c: char) -> bool {
     matches!(c, '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}')
 }
 
+/// The first eight bytes as a number, with zeros behind a shorter text. Numbers in this order are texts in their order, and
+/// most comparisons of ids, which are the keys of most maps, end here.
+fn head(text: &str) -> u64 {
+    let mut head = [0; 8];
+    for (to, from) in head.iter_mut().zip(text.bytes()) {
+        *to = from;
+    }
+    u64::from_be_bytes(head)
+}
+
 macro_rules! text_id {
     ($(#[$doc:meta])* $name:ident, $max:expr) => {
         $(#[$doc])*
         #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
-        pub struct $name(Arc<str>);
+        pub struct $name {
+            /// See [`head`].
+            head: u64,
+            text: Arc<str>,
+        }
 
         impl $name {
             /// Checks `text` and takes it as an id.
@@ -88,30 +102,33 @@ macro_rules! text_id {
             /// blank at either end.
             pub fn new(text: &str) -> Result<Self, IdError> {
                 check(text, $max)?;
-                Ok(Self(text.into()))
+                Ok(Self {
+                    head: head(text),
+                    text: text.into(),
+                })
             }
 
             /// The id as text.
             pub fn as_str(&self) -> &str {
-                &self.0
+                &self.text
             }
         }
 
         impl fmt::Display for $name {
             fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-                f.write_str(&self.0)
+                f.write_str(&self.text)
             }
         }
 
         impl fmt::Debug for $name {
             fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-                fmt::Debug::fmt(&*self.0, f)
+                fmt::Debug::fmt(&*self.text, f)
             }
         }
 
         impl Serialize for $name {
             fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-                serializer.serialize_str(&self.0)
+                serializer.serialize_str(&self.text)
             }
         }
 
@@ -202,6 +219,33 @@ impl fmt::Debug for Fingerprint {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    /// The numbers of the first bytes decide most comparisons.
+    #[test]
+    fn ids_are_in_the_order_of_their_bytes() {
+        let texts = [
+            "a",
+            "ab",
+            "abcdefg",
+            "abcdefgh",
+            "abcdefgha",
+            "abcdefghb",
+            "abcdefgz",
+            "b",
+            "z",
+            "é",
+            "琪",
+            "琪露诺",
+            "琪露诺 ⑨",
+        ];
+        let ids = texts.map(|text| PeerId::new(text).expect("an id"));
+        for (one, text) in ids.iter().zip(texts) {
+            for (other, than) in ids.iter().zip(texts) {
+                assert_eq!(one.cmp(other), text.cmp(than), "{text} and {than}");
+                assert_eq!(one == other, text == than, "{text} and {than}");
+            }
+        }
+    }
 
     #[test]
     fn ids_hold_only_what_is_allowed() {

@@ -774,8 +774,12 @@ impl Introductions {
         })
     }
 
-    /// The peers whose dials are due, with the keys that they must show.
-    pub fn waiting(&self, now: Time) -> Vec<(PeerId, Fingerprint)> {
+    /// The peers whose dials are due, with the keys that they must show; none if the limit allows no dial now.
+    pub fn waiting(&mut self, now: Time) -> Vec<(PeerId, Fingerprint)> {
+        self.refill(now);
+        if self.tokens == 0 {
+            return Vec::new();
+        }
         let due = self.candidates.iter();
         let due = due.filter(|(_, candidate)| candidate.is_due(now));
         due.map(|(peer, candidate)| (peer.clone(), candidate.key))

@@ -101,6 +101,8 @@ pub struct Node {
     rules_of: BTreeMap<PeerId, room_rules::Reported>,
     /// The pending deliveries of the room rules to members.
     deliveries: BTreeMap<PeerId, room_rules::Delivery>,
+    /// Whether any of both may wait for its pace: most of the time none does.
+    rules_wait: bool,
     /// The time at which this node began to lead, if it leads.
     leads_since: Time,
     /// The first stamp under which this incarnation led.
@@ -194,6 +196,7 @@ impl Node {
             kicks: room_rules::Kicks::default(),
             rules_of: BTreeMap::new(),
             deliveries: BTreeMap::new(),
+            rules_wait: false,
             leads_since: now,
             led_first: None,
             bans: Bans::default(),

@@ -506,12 +506,17 @@ impl Node {
             is_due: false,
         });
         delivery.is_due = !delivery.pace.take(now);
-        if !delivery.is_due {
+        if delivery.is_due {
+            self.rules_wait = true;
+        } else {
             self.transmit(peer, Message::RoomRules(self.room_rules.clone()));
         }
     }
 
     pub(super) fn room_rules_deadline(&self) -> Option<Time> {
+        if !self.rules_wait {
+            return None;
+        }
         let due = self.deliveries.values().filter(|delivery| delivery.is_due);
         let due = due.map(|delivery| delivery.pace.next());
         let reported = self.rules_of.values().filter(|reported| reported.is_new);
@@ -520,12 +525,16 @@ impl Node {
     }
 
     pub(super) fn room_rules_due(&mut self, now: Time) {
+        if !self.rules_wait {
+            return;
+        }
         for peer in filter_peers(&self.rules_of, |reported| reported.is_new) {
             self.take_room_rules(now, &peer);
         }
         for peer in filter_peers(&self.deliveries, |delivery| delivery.is_due) {
             self.send_room_rules(now, &peer);
         }
+        self.rules_wait = self.room_rules_deadline().is_some();
     }
 
     /// Forgets the room rules state of a peer that has lost its link. After its return it reports its rules anew,
@@ -541,6 +550,7 @@ impl Node {
             self.violation(now, from, "a list of kicked peers is longer than allowed");
             return;
         }
+        self.rules_wait = true;
         match self.rules_of.get_mut(from) {
             Some(reported) => {
                 reported.rules = rules;
