@@ -8,7 +8,7 @@ use std::rc::Rc;
 use rand::seq::IndexedRandom;
 
 use room_core::election::Recovery;
-use room_core::id::Fingerprint;
+use room_core::id::{Fingerprint, PeerId};
 use room_core::node::{Command, LinkEnd, Node};
 use room_core::time::{Duration, Time};
 use room_core::trace::What;
@@ -948,6 +948,10 @@ impl<'a> Run<'a> {
             let counts = settings.heartbeat_timeout + settings.election_timeout_max * 2;
             let believed = self.world.until_all_is_believed();
             under_way = under_way + believed.max(slowest_clock(counts));
+            if self.keeps_places_of_liars() {
+                let hold = slowest_clock(settings.member_hold);
+                under_way = under_way.max(self.world.now + hold);
+            }
         }
         let replaced = |(_, step): &(u64, Step)| matches!(step, Step::OldDisk { .. });
         if let Strategy::Seeded(rules) = self.world.settings.strategy
@@ -960,6 +964,18 @@ impl<'a> Run<'a> {
             under_way = under_way.max(self.world.now + waits);
         }
         self.world.calm_since = Some(self.world.quiet_at().max(under_way));
+    }
+
+    /// Whether liars that do not return take places in a room with a limit, where others may find none meanwhile.
+    fn keeps_places_of_liars(&self) -> bool {
+        let world = &self.world;
+        let is_liar = |id: &PeerId| {
+            world
+                .slot_of(id)
+                .is_some_and(|slot| world.liars.contains(&slot))
+        };
+        let mut nodes = (0..world.slots.len()).filter_map(|slot| world.node(slot));
+        nodes.any(|node| node.max_peers() > 0 && node.absent().any(is_liar))
     }
 
     /// One leader for all within the bound (P9).

@@ -34,11 +34,13 @@ fn rooms(draw: impl Fn(u64) -> Plan + Sync, known: &[u64], refuses: bool) {
 
 #[test]
 fn simulations_with_liars_separate_no_honest_members() {
-    rooms(Plan::draw, &[], true);
+    // A fault of a check: a newcomer passed on two reports of a leader whose process had ended (P8).
+    rooms(Plan::draw, &[15_004_531], true);
 }
 
 #[test]
 fn simulations_of_gossip_with_liars_separate_no_honest_members() {
-    // No claim of gossip has a counter that outlives it.
-    rooms(gossip::draw, &[], false);
+    // No claim of gossip has a counter that outlives it. The seed is a fault of a check: liars that do not return took all places
+    // of a room with a limit (links).
+    rooms(gossip::draw, &[15_001_124], false);
 }
