@@ -190,9 +190,9 @@ impl Node {
         true
     }
 
-    /// Whether the peer is the elected leader that this node shows and follows over a link, and other members could vote for another
-    /// one. No member asks for votes beside a leader that a host named (P7), and this node may have voted already: then its
-    /// record names no leader.
+    /// Whether the peer is the elected leader that this node shows and follows over a link, and other members could vote
+    /// for another one. No member asks for votes beside a leader that a host named (P7), and this node may have voted
+    /// already: then its record names no leader.
     fn is_doubtful(&self, peer: &PeerId) -> bool {
         let leadership = self.election.leadership();
         self.config.election.policy.strategy == Strategy::Raft
