@@ -327,7 +327,8 @@ impl Checker {
         (self.now >= ended + self.settles).then(|| (leader.clone(), births))
     }
 
-    /// Peers that moved to another room, which could not keep the node of `slot`, so long ago that this is forgotten. That room may merge with this one, and one of them may lead it.
+    /// Peers that moved to another room, which could not keep the node of `slot`, so long ago that this is forgotten. That room may
+    /// merge with this one, and one of them may lead it.
     fn moved_from(&self, slot: usize) -> BTreeSet<PeerId> {
         let Some(life) = self.lives.get(&slot) else {
             return BTreeSet::new();

@@ -205,7 +205,7 @@ pub const SEEDS: &[u64] = &[
     383_426_762_474,
     // A copy of a dead leader's heartbeat counted as a sign of life (P8).
     457_685_181_430,
-    // Two members in doubt that did not hear the leader elected another one, whose claim deposed it (P14).
+    // Two members that received nothing from the leader elected another one, whose claim deposed it (P14).
     13_010_010,
     // The host accepted an earlier process of a member that had entered meanwhile, and its session ended (liars).
     14_013_105,

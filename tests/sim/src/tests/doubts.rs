@@ -184,7 +184,7 @@ fn g17_of_two_voters_none_doubts_the_other() {
 
 /// Two of five receive nothing from the leader's side, which receives them: the leader that they elect leads no other member (P14).
 #[test]
-fn g17_members_that_do_not_hear_the_leader_do_not_depose_it() {
+fn g17_members_that_receive_nothing_from_the_leader_do_not_depose_it() {
     for seed in 0..SEEDS {
         let mut world = settled(seed, 5, near(Guards::ALL));
         let leader = leader(&world);
