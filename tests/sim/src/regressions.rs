@@ -214,4 +214,6 @@ pub const SEEDS: &[u64] = &[
     // Faults of the checks: the second incarnation of a leader was taken for the first (P8), a transfer was under way when a
     // newcomer joined (P16), and eighty members lost their places in one tick (contract).
     753_290_914_288, 610_786_897_491, 414_754_298_133,
+    // Another one: a node that had led alone for a moment had to lead on (P14).
+    16_019_893,
 ];

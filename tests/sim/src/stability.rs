@@ -23,6 +23,7 @@ use crate::world::World;
 struct Leadership {
     leader: usize,
     life: u64,
+    since: Time,
     followers: BTreeMap<usize, (u64, Time)>,
 }
 
@@ -155,6 +156,7 @@ impl Stability {
                 self.leaderships.push(Leadership {
                     leader,
                     life,
+                    since: now,
                     followers: BTreeMap::new(),
                 });
             }
@@ -183,6 +185,9 @@ impl Stability {
 
     fn firm(&self, world: &World, leadership: &Leadership) -> Option<Firm> {
         let now = world.now;
+        if now.since(leadership.since) < self.window {
+            return None; // without followers, too
+        }
         let long = |(_, (_, since)): &(&usize, &(u64, Time))| now.since(*since) >= self.window;
         let followers: Vec<(usize, u64)> = leadership
             .followers
