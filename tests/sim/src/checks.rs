@@ -91,8 +91,8 @@ struct Life {
     lost: BTreeMap<PeerId, u64>,
     /// Peers that left, with their incarnations.
     sent_leave: BTreeMap<PeerId, u64>,
-    /// Peers that it closed last because it moved to a room that cannot keep them, and when.
-    moved_from: BTreeMap<PeerId, Time>,
+    /// Peers that it closed last because their rooms cannot be one, and from when on one may show the other as leader again.
+    parted_from: BTreeMap<PeerId, Time>,
     /// Peers that it was notified to be kicked.
     kicked: BTreeSet<PeerId>,
     led_under: Option<Record>,
@@ -209,7 +209,7 @@ impl Checker {
                 joined: BTreeMap::new(),
                 lost: BTreeMap::new(),
                 sent_leave: BTreeMap::new(),
-                moved_from: BTreeMap::new(),
+                parted_from: BTreeMap::new(),
                 kicked: BTreeSet::new(),
                 led_under: None,
                 followed: None,
@@ -327,17 +327,17 @@ impl Checker {
         (self.now >= ended + self.settles).then(|| (leader.clone(), births))
     }
 
-    /// Peers that moved to another room, which could not keep the node of `slot`, so long ago that this is forgotten. That room may
-    /// merge with this one, and one of them may lead it.
-    fn moved_from(&self, slot: usize) -> BTreeSet<PeerId> {
+    /// Peers that parted from the node of `slot` because their rooms could not be one, and that it may show again: meanwhile the
+    /// rooms may merge, and one of these peers may lead.
+    fn parted_from(&self, slot: usize) -> BTreeSet<PeerId> {
         let Some(life) = self.lives.get(&slot) else {
             return BTreeSet::new();
         };
-        let moved = self.lives.values().filter(|other| {
-            let at = other.moved_from.get(&life.id);
-            at.is_some_and(|at| self.now >= *at + GONE_FOR)
+        let is_over = |until: Option<&Time>| until.is_some_and(|until| self.now >= *until);
+        let parted = self.lives.values().filter(|other| {
+            is_over(other.parted_from.get(&life.id)) || is_over(life.parted_from.get(&other.id))
         });
-        moved.map(|other| other.id.clone()).collect()
+        parted.map(|other| other.id.clone()).collect()
     }
 
     /// Notes second votes of a term, given while no member that knew of the first was linked.
@@ -350,8 +350,8 @@ impl Checker {
 
     fn output(&mut self, slot: usize, output: &Output) -> Checked {
         let ended = self.ended_leader(slot);
-        let moved = match output {
-            Output::Event(Event::LeaderChanged(_)) => self.moved_from(slot),
+        let parted = match output {
+            Output::Event(Event::LeaderChanged(_)) => self.parted_from(slot),
             _ => BTreeSet::new(),
         };
         let Some(life) = self.lives.get_mut(&slot) else {
@@ -392,9 +392,16 @@ impl Checker {
                 peer,
                 why: LinkEnd::Moved(_),
             } => {
-                life.moved_from.insert(peer.clone(), self.now);
+                life.parted_from.insert(peer.clone(), self.now + GONE_FOR);
+            }
+            Output::Close {
+                peer,
+                why: LinkEnd::OtherRoom,
+            } => {
+                life.parted_from.insert(peer.clone(), self.now);
             }
             Output::Event(Event::Joined(peer)) => {
+                life.parted_from.remove(peer);
                 life.sent_leave.remove(peer);
                 life.stays_out(peer)?;
                 let births = life.linked.get(peer).copied().unwrap_or(0);
@@ -454,7 +461,7 @@ impl Checker {
                             .sent_leave
                             .get(leader)
                             .is_some_and(|births| self.births.get(leader) == Some(births))
-                        && !moved.contains(leader);
+                        && !parted.contains(leader);
                     let one_of_two = self.namesakes.contains(leader);
                     // Members that moved to the room of its namesake did not leave.
                     let was_given_up = self.namesakes.contains(&life.id);

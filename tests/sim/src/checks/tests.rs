@@ -279,16 +279,16 @@ fn a_shown_leader_that_left_is_reported() {
     );
 }
 
-/// A member that moved to another room has not ended: that room may merge with this one, under it.
+/// A member of another room has not ended: that room may merge with this one, under it.
 #[test]
-fn a_leader_that_moved_here_long_ago_is_no_longer_gone() {
-    let shown_after = |seconds| {
+fn a_leader_whose_room_parted_from_this_one_may_be_shown_again() {
+    let shown_after = |seconds, why: LinkEnd| {
         let mut checker = checker();
         checker.born(1, &id("a"), None);
         checker.linked(0, &id("a"), 1);
         let (leader, none) = (id("a"), Record::default());
         let left = |peer, why| Output::Event(Event::Left(Left::new(id(peer), why)));
-        let (peer, why) = (id("m"), LinkEnd::Moved(Conflict::Banned));
+        let peer = id("m");
         let closes = Output::Close { peer, why };
         let outputs = [joined("m"), closes, left("m", LeftReason::Replaced)];
         assert_eq!(checker.observe(1, &outputs, &seen(&none, None)), Ok(()));
@@ -297,8 +297,11 @@ fn a_leader_that_moved_here_long_ago_is_no_longer_gone() {
         checker.now = checker.now + Duration::from_secs(seconds);
         property(checker.observe(0, &[shown("a")], &seen(&none, Some(&leader))))
     };
-    assert_eq!(shown_after(9), "P8");
-    assert_eq!(shown_after(10), "");
+    assert_eq!(shown_after(0, LinkEnd::Closed), "P8");
+    assert_eq!(shown_after(60, LinkEnd::Closed), "P8");
+    assert_eq!(shown_after(9, LinkEnd::Moved(Conflict::Banned)), "P8");
+    assert_eq!(shown_after(10, LinkEnd::Moved(Conflict::Banned)), "");
+    assert_eq!(shown_after(0, LinkEnd::OtherRoom), "");
 }
 
 /// The checker's verdict on a member that is notified of a leader, of none a second after the leader's process ended, and of that
