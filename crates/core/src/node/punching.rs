@@ -176,9 +176,7 @@ impl Node {
         if ends.is_some_and(|ends| self.pauses.end_if_moved(now, member.key, &ends))
             && self.me < *peer
         {
-            member.punching.began = Some(now);
-            member.punching.round = 0;
-            member.punching.due = Some(now + WAITS[0]);
+            self.begin_anew(now, peer);
         }
     }
 
@@ -218,16 +216,22 @@ impl Node {
 
     /// Begins the rounds with a peer anew, unless they have begun a short time ago.
     fn begin_rounds(&mut self, now: Time, peer: &PeerId) {
-        let Some(member) = self.membership.get_mut(peer) else {
-            return;
-        };
-        let punching = &mut member.punching;
-        let is_early = |at: Time| now.since(at) < BETWEEN_NEW_BEGINNINGS;
-        if !punching.began.is_some_and(is_early) {
+        let began = self
+            .membership
+            .get(peer)
+            .and_then(|member| member.punching.began);
+        if began.is_none_or(|at| now.since(at) >= BETWEEN_NEW_BEGINNINGS) {
+            self.begin_anew(now, peer);
+        }
+    }
+
+    /// Begins the rounds with a peer anew, after a pause if there is one.
+    fn begin_anew(&mut self, now: Time, peer: &PeerId) {
+        if let Some(member) = self.membership.get_mut(peer) {
             let paused_until = self.pauses.until(member.key).unwrap_or(now);
-            punching.began = Some(now.max(paused_until));
-            punching.round = 0;
-            punching.due = Some((now + WAITS[0]).max(paused_until));
+            member.punching.began = Some(now.max(paused_until));
+            member.punching.round = 0;
+            member.punching.due = Some((now + WAITS[0]).max(paused_until));
         }
     }
 
