@@ -8,7 +8,7 @@ use super::*;
 use crate::bounded::BoundedMap;
 use crate::introductions::{Dial, Ways};
 use crate::path::{Carrier, LinkPath, RelayNumber};
-use crate::virtual_address::{VirtualId, virtual_id};
+use crate::virtual_address::{CarrierKind, VirtualId, virtual_id};
 
 /// Most carriers of one dial.
 const MAX_CARRIERS: usize = 3;
@@ -91,19 +91,9 @@ impl Node {
     /// The members that may carry packets to another one, the best first.
     fn members_to(&self, now: Time, peer: &PeerId, target: VirtualId) -> Vec<PeerId> {
         let leader = self.leader();
-        let may_carry = |id: &PeerId, member: &Member| {
-            // A leader that does not reach the peer reports so, or is one that knows no other carriers.
-            let is_able = leader == Some(id) || member.carries_to(target);
-            is_able
-                && id != peer
-                && member.path.is_direct()
-                && !self
-                    .carrying
-                    .refuses(now, &Carrier::Member(id.clone()), target)
-        };
         let members = self.membership.iter();
         let mut able: Vec<_> = members
-            .filter(|(id, member)| may_carry(id, member))
+            .filter(|(id, member)| self.may_carry(now, (id, member), peer, target, leader))
             .collect();
         able.sort_by_key(|(id, member)| {
             let rtt = member.rtt.smoothed().unwrap_or(Duration::MAX);
@@ -111,6 +101,43 @@ impl Node {
         });
         let best = able.into_iter().take(MAX_CARRIERS);
         best.map(|(id, _)| id.clone()).collect()
+    }
+
+    /// Whether a member may carry packets to another one.
+    fn may_carry(
+        &self,
+        now: Time,
+        (id, member): (&PeerId, &Member),
+        peer: &PeerId,
+        target: VirtualId,
+        leader: Option<&PeerId>,
+    ) -> bool {
+        // A leader that does not reach the peer reports so, or is one that knows no other carriers.
+        let is_able = leader == Some(id) || member.carries_to(target);
+        is_able
+            && id != peer
+            && member.path.is_direct()
+            && !(self.carrying).refuses(now, &Carrier::Member(id.clone()), target)
+    }
+
+    /// The leader, if it takes over a link that a member carries: all members can find it.
+    fn leader_carries_better(&self, now: Time, peer: &PeerId, member: &Member) -> Option<Carrier> {
+        if member.path != Path::Carried(CarrierKind::Member) {
+            return None;
+        }
+        let target = virtual_id(member.key);
+        let id = self.leader()?;
+        let leader = self.membership.get(id)?;
+        let since = self.merging.leader_changed_at;
+        let has_settled = since.is_none_or(|at| now.since(at) >= LEADS_FOR);
+        // A peer that knows no other carriers takes packets from its leader alone. That may be another one than this
+        // node's, which then has no link with the peer.
+        let reaches = match member.knows_paths() {
+            true => leader.carries_to(target) && has_settled,
+            false => leader.reaches.contains_key(&target),
+        };
+        let is_better = reaches && self.may_carry(now, (id, leader), peer, target, Some(id));
+        is_better.then(|| Carrier::Member(id.clone()))
     }
 
     /// Has carriers chosen anew if time alone may change the choice: a leader has led for long enough, or a member that did
@@ -131,9 +158,6 @@ impl Node {
         let mut moved = Vec::new();
         for (peer, member) in self.membership.iter().filter(|(_, m)| !m.path.is_direct()) {
             let target = virtual_id(member.key);
-            // A link keeps its kind of carriers: a better one is another link.
-            let mut best = self.carriers_to(now, peer, member.key).into_iter();
-            let best = best.find(|best| Path::Carried(best.kind()) == member.path);
             let works = |carrier: &Carrier| {
                 let is_linked = match carrier {
                     Carrier::Relay(relay) => self.relays_to(member.key).any(|to| to == *relay),
@@ -142,25 +166,16 @@ impl Node {
                 is_linked && !self.carrying.refuses(now, carrier, target)
             };
             let present = member.carrier.as_ref().filter(|carrier| works(carrier));
-            let chosen = match (present, best) {
-                (Some(present), Some(best)) if *present != best => {
-                    let leader = best.member().filter(|best| self.leader() == Some(best));
-                    let leader = leader.and_then(|leader| self.membership.get(leader));
-                    let since = self.merging.leader_changed_at;
-                    let has_settled = since.is_none_or(|at| now.since(at) >= LEADS_FOR);
-                    // A peer that knows no other carriers takes packets from its leader alone. That may be another one than this
-                    // node's, which then has no link with the peer.
-                    let is_better = leader.is_some_and(|leader| match member.knows_paths() {
-                        true => leader.carries_to(target) && has_settled,
-                        false => leader.reaches.contains_key(&target),
-                    });
-                    match is_better {
-                        true => Some(best),
-                        false => Some(present.clone()),
-                    }
+            let chosen = match present {
+                Some(present) => {
+                    let better = self.leader_carries_better(now, peer, member);
+                    Some(better.unwrap_or_else(|| present.clone()))
                 }
-                (Some(present), _) => Some(present.clone()),
-                (None, best) => best,
+                None => {
+                    // A link keeps its kind of carriers: a better one is another link.
+                    let mut best = self.carriers_to(now, peer, member.key).into_iter();
+                    best.find(|best| Path::Carried(best.kind()) == member.path)
+                }
             };
             if chosen != member.carrier {
                 moved.push((peer.clone(), chosen));
@@ -224,13 +239,14 @@ impl Node {
 
     /// Notes that a member introduced another one, and so has a link with it.
     pub(super) fn note_reached(&mut self, by: &PeerId, key: Fingerprint, is_direct: bool) {
+        let target = virtual_id(key);
+        let known = self.membership.get(by);
+        if known.is_some_and(|by| by.reaches.get(&target) == Some(&is_direct)) {
+            return;
+        }
         let Some(member) = self.membership.get_mut(by) else {
             return;
         };
-        let target = virtual_id(key);
-        if member.reaches.get(&target) == Some(&is_direct) {
-            return;
-        }
         // A member that reaches more is not asked to carry to the others.
         let _ = member.reaches.insert(target, is_direct);
         self.paths_changed = true;

@@ -32,6 +32,8 @@ pub(super) struct Joins {
     open: BTreeMap<u64, Open>,
     asked: u64,
     vouched: BoundedMap<PeerId, (Fingerprint, Time), MAX_VOUCHED>,
+    /// No voucher ends before this time.
+    vouchers_end: Option<Time>,
     /// Peers that this node admitted and that are not linked yet; each has a place until then.
     granted: BoundedMap<PeerId, Grant, MAX_VOUCHED>,
     /// Tickets that the leader has admitted and that are not linked yet, with the leader to notify if they never are.
@@ -755,9 +757,15 @@ impl Node {
     /// Notes that a member vouches for a peer: members link only with peers that the leader admitted.
     pub(super) fn vouch(&mut self, now: Time, peer: &PeerId, key: Fingerprint) {
         let vouched = &mut self.joins.vouched;
-        vouched.retain(|_, (_, until)| now < *until);
+        let until = now + VOUCHED_FOR;
+        // A room introduces all its members to each other: not at each of these.
+        if self.joins.vouchers_end.is_none_or(|end| now >= end) {
+            vouched.retain(|_, (_, until)| now < *until);
+            let first = vouched.values().map(|(_, until)| *until).min();
+            self.joins.vouchers_end = Some(first.unwrap_or(until));
+        }
         // Without room for the entry, the leader decides about it as about any stranger.
-        let _ = vouched.insert(peer.clone(), (key, now + VOUCHED_FOR));
+        let _ = vouched.insert(peer.clone(), (key, until));
     }
 
     /// Ends the voucher for a peer together with its membership: the room decides again.

@@ -206,6 +206,12 @@ impl Raft {
 
     /// Asks the target, once in each term: a leader that campaigns in place has no record to transfer.
     pub(super) fn ask_target(&mut self, now: Time, view: &View) {
+        if self
+            .leading()
+            .is_none_or(|leader| leader.pending_transfer.is_none())
+        {
+            return;
+        }
         let stamp = self.rules.record().stamp.clone();
         let campaigns = self.rules.campaigning();
         let timeout = self.transfer_timeout(view);
