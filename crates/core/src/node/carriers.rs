@@ -113,10 +113,10 @@ impl Node {
         leader: Option<&PeerId>,
     ) -> bool {
         // A leader that does not reach the peer reports so, or is one that knows no other carriers.
-        let is_able = leader == Some(id) || member.carries_to(target);
-        is_able
-            && id != peer
+        let is_able = || leader == Some(id) || member.carries_to(target);
+        id != peer
             && member.path.is_direct()
+            && is_able()
             && !(self.carrying).refuses(now, &Carrier::Member(id.clone()), target)
     }
 
