@@ -30,7 +30,7 @@ if ! cargo nextest --version >/dev/null 2>&1; then
     exit "$failed"
 fi
 
-# The first build is slower with what makes the second one faster.
+# Incremental builds cost the first one time, and save it from the second one on.
 [ -d target/nextest ] || export CARGO_INCREMENTAL=0
 mkdir -p target
 # Unoptimized beside optimized: each of these builds ends with minutes on one core.

@@ -113,14 +113,13 @@ impl Node {
         leader: Option<&PeerId>,
     ) -> bool {
         // A leader that does not reach the peer reports so, or is one that knows no other carriers.
-        let is_able = || leader == Some(id) || member.carries_to(target);
         id != peer
             && member.path.is_direct()
-            && is_able()
+            && (leader == Some(id) || member.carries_to(target))
             && !(self.carrying).refuses(now, &Carrier::Member(id.clone()), target)
     }
 
-    /// The leader, if it takes over a link that a member carries: all members can find it.
+    /// The leader, if it carries a link better than the member that does.
     fn leader_carries_better(&self, now: Time, peer: &PeerId, member: &Member) -> Option<Carrier> {
         if member.path != Path::Carried(CarrierKind::Member) {
             return None;

@@ -32,7 +32,7 @@ pub(super) struct Joins {
     open: BTreeMap<u64, Open>,
     asked: u64,
     vouched: BoundedMap<PeerId, (Fingerprint, Time), MAX_VOUCHED>,
-    /// No voucher ends before this time.
+    /// A time before which no voucher ends. None: there were none yet.
     vouchers_end: Option<Time>,
     /// Peers that this node admitted and that are not linked yet; each has a place until then.
     granted: BoundedMap<PeerId, Grant, MAX_VOUCHED>,
@@ -758,7 +758,7 @@ impl Node {
     pub(super) fn vouch(&mut self, now: Time, peer: &PeerId, key: Fingerprint) {
         let vouched = &mut self.joins.vouched;
         let until = now + VOUCHED_FOR;
-        // A room introduces all its members to each other: not at each of these.
+        // Only when one may have ended: the members of a large room introduce thousands.
         if self.joins.vouchers_end.is_none_or(|end| now >= end) {
             vouched.retain(|_, (_, until)| now < *until);
             let first = vouched.values().map(|(_, until)| *until).min();

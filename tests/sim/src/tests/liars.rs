@@ -16,6 +16,7 @@ fn rooms(draw: impl Fn(u64) -> Plan + Sync, known: &[u64], refuses: bool) {
     let order = Order::from_env();
     let (mut runs, mut refusals) = (0, 0);
     run_all(
+        &order,
         |number| {
             let seed = order.seed_after(known, number)?;
             Some((among(draw(seed)), format!("seed {seed} with liars")))

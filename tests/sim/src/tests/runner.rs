@@ -2,8 +2,8 @@
 //!
 //! - `MMN_SIM_SEEDS`, `MMN_SIM_FIRST_SEED`: number of seeds, and the first one.
 //! - `MMN_SIM_SECONDS`: runs seeds for this long instead, from a random one on, which is printed.
-//! - `MMN_SIM_LARGEST`: leaves out larger rooms; one of 100 nodes takes as long as thousands of small ones. `make test`, which
-//!   sets none of these, plays the ones among its first 2,000 runs.
+//! - `MMN_SIM_LARGEST`: leaves out larger rooms; one of 100 nodes takes as long as thousands of small ones. Where the
+//!   environment orders no seeds, as in `make test`, only the first 2,000 runs play such rooms.
 //! - `MMN_SIM_FAILURES`: number of failing seeds before it gives up; 1 by default.
 
 use std::fmt::Debug;
@@ -43,19 +43,12 @@ pub(super) fn number_from_env(name: &str) -> Option<u64> {
 /// Runs the plans that `next` gives for 0, 1, 2, ... with their names, until it gives no more, or enough of them failed. `add`
 /// receives each run and its duration. Panics with the failures.
 pub(super) fn run_all(
+    order: &Order,
     next: impl Fn(u64) -> Option<(Plan, String)> + Sync,
     add: impl FnMut(&Outcome, Duration) + Send,
 ) {
     std::panic::set_hook(Box::new(|_| {})); // a panic of the core is reported with its seed
     let most = number_from_env("MMN_SIM_FAILURES").unwrap_or(1) as usize;
-    let largest = number_from_env("MMN_SIM_LARGEST").unwrap_or(u64::MAX);
-    let ordered = ["MMN_SIM_SEEDS", "MMN_SIM_FIRST_SEED", "MMN_SIM_SECONDS"];
-    let is_ordered = ordered.iter().any(|name| std::env::var_os(name).is_some());
-    let with_large = if is_ordered {
-        u64::MAX
-    } else {
-        RUNS_WITH_LARGE_ROOMS
-    };
     let number = AtomicU64::new(0);
     let (stop, reducing) = (AtomicBool::new(false), AtomicBool::new(false));
     let results = Mutex::new((add, Vec::new()));
@@ -67,8 +60,7 @@ pub(super) fn run_all(
                     let Some((plan, name)) = next(number) else {
                         return;
                     };
-                    let is_left_out = plan.size >= LARGE && number >= with_large;
-                    if plan.size as u64 > largest || is_left_out {
+                    if order.leaves_out(number, &plan) {
                         continue;
                     }
                     let from = Instant::now();
@@ -139,6 +131,7 @@ pub(super) fn run_seeds<C: Default + Send>(
     let order = Order::from_env();
     let (mut runs, mut counts) = (0, C::default());
     run_all(
+        &order,
         |number| next(&order, number),
         |outcome, _| {
             runs += 1;
@@ -225,6 +218,9 @@ pub(super) struct Order {
     first: u64,
     count: u64,
     until: Option<Instant>,
+    largest: u64,
+    /// Number of the first run that leaves out rooms of 100 nodes.
+    without_large: u64,
 }
 
 impl Order {
@@ -246,11 +242,22 @@ impl Order {
             None => number_from_env("MMN_SIM_SEEDS").unwrap_or(default),
         };
         println!("first seed: {first}");
+        let ordered = ["MMN_SIM_SEEDS", "MMN_SIM_FIRST_SEED", "MMN_SIM_SECONDS"];
+        let is_ordered = ordered.iter().any(|name| std::env::var_os(name).is_some());
         Self {
             first,
             count,
             until,
+            largest: number_from_env("MMN_SIM_LARGEST").unwrap_or(u64::MAX),
+            without_large: match is_ordered {
+                true => u64::MAX,
+                false => RUNS_WITH_LARGE_ROOMS,
+            },
         }
+    }
+
+    fn leaves_out(&self, number: u64, plan: &Plan) -> bool {
+        plan.size as u64 > self.largest || plan.size >= LARGE && number >= self.without_large
     }
 
     /// The seed of that number, unless the limit is reached: seeds that failed once, `known`, come first.

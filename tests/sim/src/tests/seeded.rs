@@ -12,6 +12,7 @@ fn simulations_of_the_seeded_strategy_keep_the_properties() {
     let order = Order::from_env();
     let mut runs = 0;
     run_all(
+        &order,
         |number| {
             let seed = order.seed_after(regressions::SEEDS, number)?;
             Some((seeded::draw(seed), format!("seeded seed {seed}")))

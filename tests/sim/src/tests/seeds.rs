@@ -79,6 +79,7 @@ fn simulations_keep_the_properties() {
     let mut tally = Tally::default();
     let known = (regressions::PLANS, regressions::SEEDS);
     run_all(
+        &order,
         |number| numbered(&order, known, ("seed", Plan::draw), number),
         |outcome, took| tally.add(outcome, took),
     );

@@ -25,6 +25,7 @@ fn rooms(kind: &str, draw: impl Fn(u64) -> Plan + Sync, happens: &[&str]) {
     let order = Order::of(ROOMS);
     let (mut runs, mut sometimes) = (0, Sometimes::default());
     run_all(
+        &order,
         |number| {
             let seed = order.seed_after(&[], number)?;
             Some((draw(seed), format!("seed {seed} of {kind}")))

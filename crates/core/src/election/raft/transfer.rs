@@ -206,27 +206,24 @@ impl Raft {
 
     /// Asks the target, once in each term: a leader that campaigns in place has no record to transfer.
     pub(super) fn ask_target(&mut self, now: Time, view: &View) {
-        if self
-            .leading()
-            .is_none_or(|leader| leader.pending_transfer.is_none())
-        {
-            return;
-        }
-        let stamp = self.rules.record().stamp.clone();
         let campaigns = self.rules.campaigning();
-        let timeout = self.transfer_timeout(view);
+        let stamp = &self.rules.record().stamp;
         let pending = self
-            .leading_mut()
-            .and_then(|leader| leader.pending_transfer.as_mut());
+            .leading()
+            .and_then(|leader| leader.pending_transfer.as_ref());
         let Some(transfer) = pending.filter(|_| !campaigns) else {
             return;
         };
         let asked = transfer.asked.as_ref();
-        if asked.is_some_and(|(asked_in, _)| *asked_in == stamp) {
+        if asked.is_some_and(|(asked_in, _)| asked_in == stamp) {
             return;
         }
-        transfer.asked = Some((stamp, now + timeout));
         let target = transfer.target.clone();
+        let asked = (stamp.clone(), now + self.transfer_timeout(view));
+        let leader = self.leading_mut();
+        if let Some(transfer) = leader.and_then(|leader| leader.pending_transfer.as_mut()) {
+            transfer.asked = Some(asked);
+        }
         for to in view.voters.keys() {
             let target = target.clone();
             self.send(to, ElectionMessage::TimeoutNow { target });
