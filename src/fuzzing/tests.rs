@@ -10,12 +10,15 @@ use room_transport::rendezvous::{Frame, FromRelay, Locator, MAX_PRESENT, ToRelay
 
 use super::wild::{Known, Wild, Wire, name_of};
 use super::*;
+use crate::core::election::Election;
+use crate::core::election::gossip::Gossip;
+use crate::core::election::raft::Raft;
 use crate::core::election::raft::saved::Saved;
 use crate::core::election::raft::wire::{Beat, ElectionMessage, Pulse, Stamped};
 use crate::core::election::record::Stamp;
 use crate::core::election::seeded::paxos::{Ballot, Stage, Vote};
 use crate::core::election::seeded::wire::{Based, Observation, Rejection, SeededMessage};
-use crate::core::election::seeded::{MemberState, SeededRules};
+use crate::core::election::seeded::{MemberState, Seeded, SeededRules};
 use crate::core::quorum::QuorumPolicy;
 use crate::core::wire::{
     Authority, Heartbeat, HelloAck, HostMode, MergePolicy, Message, NoPlace, Opaque,
@@ -245,6 +248,38 @@ fn every_variant_of_every_wire_enum_is_made() {
         ControlFrame DatagramRole MessageRole Message Verdict NoPlace Undecided Probe Pulse ElectionMessage
         SeededMessage Rejection Stage Vote MemberState Strategy QuorumPolicy MergePolicy Authority HostMode Topology
     }
+}
+
+/// Else no member takes a wild one of that strategy in, and its room shows nothing.
+#[test]
+fn the_parts_that_a_tame_member_makes_are_of_its_rooms_strategy() {
+    fn check<E: Election>(mut wild: Wild<'_>) {
+        wild.tame = true;
+        let mut seen = BTreeSet::new();
+        for _ in 0..2_000 {
+            let side = wild.hello(true).side;
+            assert!(side.decode::<E::Hello>().is_ok(), "{side:?}");
+            let (kind, is_valid) = match wild.any() {
+                Message::Election(part) => ("message", part.decode::<E::Message>().is_ok()),
+                Message::Heartbeat(beat) => ("pulse", beat.pulse.decode::<E::Pulse>().is_ok()),
+                _ => continue,
+            };
+            assert!(is_valid, "a {kind}");
+            seen.insert(kind);
+        }
+        for _ in 0..200 {
+            let (MessageRole::Leader(token) | MessageRole::Central { token, .. }) = wild.any()
+            else {
+                continue;
+            };
+            assert!(token.decode::<E::Token>().is_ok(), "{token:?}");
+            seen.insert("token");
+        }
+        assert_eq!(seen, BTreeSet::from(["message", "pulse", "token"]));
+    }
+    check::<Raft>(speaker(0));
+    check::<Gossip>(speaker(1));
+    check::<Seeded>(speaker(2));
 }
 
 /// Writes first inputs: of every variant of every type, and of every call. MMN_UPDATE_CORPUS=1 makes it write the

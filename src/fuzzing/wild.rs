@@ -16,12 +16,12 @@ use serde::{Deserializer, Serialize, forward_to_deserialize_any};
 
 use super::chance::Chance;
 use super::decoders::someone;
-use crate::core::election::gossip::{Claimed, Leads};
-use crate::core::election::raft::wire::{Beat, Side, Stamped};
+use crate::core::election::Election;
+use crate::core::election::gossip::Gossip;
+use crate::core::election::raft::Raft;
 use crate::core::election::record::{Epoch, Record};
-use crate::core::election::seeded::wire::{
-    self as seeded, Based, Greeting, MAX_ADDRESS_BYTES, MAX_LISTED, Observation,
-};
+use crate::core::election::seeded::Seeded;
+use crate::core::election::seeded::wire::{MAX_ADDRESS_BYTES, MAX_LISTED, Observation};
 use crate::core::id::{Fingerprint, Incarnation, MAX_PEER_ID_BYTES, PeerId};
 use crate::core::wire::{
     Envelope, Hello, MAX_JOIN_PAYLOAD_BYTES, MAX_KICKED, MAX_PEER_ADDRESSES, MAX_PEER_LIST_ENTRIES,
@@ -72,6 +72,17 @@ pub(crate) struct Wild<'a> {
     /// closes the room. From a member that may not lead that must have no effect.
     pub(crate) usurps: bool,
 }
+
+/// A part of a message that only the room's strategy reads.
+#[derive(Debug, Clone, Copy)]
+enum Part {
+    /// A message of its own.
+    Message,
+    /// In a heartbeat.
+    Pulse,
+    Hello,
+}
+
 /// A type of the wire.
 pub(crate) trait Wire: Serialize + DeserializeOwned {}
 impl<T: Serialize + DeserializeOwned> Wire for T {}
@@ -173,7 +184,7 @@ impl Wild<'_> {
     }
 
     /// A part of the room's strategy; else of any strategy, or one that cannot be decoded.
-    fn part<R: Wire, G: Wire, S: Wire>(&mut self) -> Opaque {
+    fn part(&mut self, of: Part) -> Opaque {
         let strategy = match self.tame || self.chance.flip() {
             true => self.policy.strategy,
             false => self.any(),
@@ -183,11 +194,19 @@ impl Wild<'_> {
             return Opaque::from(&self.chance.bytes(len)[..]);
         }
         match strategy {
-            Strategy::Raft => Opaque::of(&self.any::<R>()),
-            Strategy::Gossip { .. } => Opaque::of(&self.any::<G>()),
-            Strategy::Seeded(_) => Opaque::of(&self.any::<S>()),
+            Strategy::Raft => self.part_of::<Raft>(of),
+            Strategy::Gossip { .. } => self.part_of::<Gossip>(of),
+            Strategy::Seeded(_) => self.part_of::<Seeded>(of),
             // Members with the etcd strategy send each other no election messages.
             Strategy::Etcd(_) => Opaque::of(&()),
+        }
+    }
+
+    fn part_of<E: Election>(&mut self, of: Part) -> Opaque {
+        match of {
+            Part::Message => Opaque::of(&self.any::<E::Message>()),
+            Part::Pulse => Opaque::of(&self.any::<E::Pulse>()),
+            Part::Hello => Opaque::of(&self.any::<E::Hello>()),
         }
     }
 
@@ -206,7 +225,7 @@ impl Wild<'_> {
 
     /// A message of an election's peer. If it is tame, of the room's own strategy.
     pub(crate) fn election(&mut self) -> Opaque {
-        self.part::<Stamped, Claimed, Based>()
+        self.part(Part::Message)
     }
 
     /// The message with the fields that every control message carries.
@@ -373,8 +392,8 @@ impl<'de> Maker<'_, '_, 'de> {
         };
         let part = match self.at {
             ("Election", _) => wild.election(),
-            (_, "pulse") => wild.part::<Beat, Leads, seeded::Beat>(),
-            (_, "side") => wild.part::<Side, [u8; 0], Greeting>(),
+            (_, "pulse") => wild.part(Part::Pulse),
+            (_, "side") => wild.part(Part::Hello),
             ("Central", "token") => wild.token(Wild::any),
             (_, "token") | ("Leader", _) => wild.token(|wild| wild.own_record(false)),
             _ => Opaque::from(&wild.chance.bytes(len)[..]),

@@ -49,10 +49,12 @@ use crate::net::close;
 use crate::net::compression::pack;
 use crate::net::frame::{OWN_FLAG, datagram};
 
-/// How long the wild members go on, in seconds, and half of that with another role; MMN_WILD_SECONDS overrides it. On a slow
-/// machine they go on until they did as much as is asked for, up to `SLOWER` times as long.
-const SECONDS: u64 = 40;
-const SLOWER: u32 = 6;
+/// How long the wild members go on, in seconds; MMN_WILD_SECONDS overrides it. On a slow machine they go on until they did as
+/// much as is asked for, up to `SLOWER` times as long.
+const SECONDS: u64 = 20;
+const SLOWER: u32 = 12;
+/// Fewest actions of a wild member for each of its links, on average. One whose every link ends at once shows nothing.
+const ACTIONS_OF_A_LINK: u64 = 4;
 /// Resident memory that may be added after the first quarter of that time.
 const ALLOWED_GROWTH_BYTES: u64 = 32 << 20;
 /// After the wild members are gone, the others agree and work within this time.
@@ -285,11 +287,14 @@ impl Scene {
     /// Which wild members did too little.
     fn lacks(self, deeds: &[Arc<Mutex<Deeds>>], seconds: u64) -> Vec<String> {
         // Leading takes longer sessions.
-        let (links, actions) = match self.role {
-            Role::Members => (seconds, 20 * seconds),
-            _ => (seconds / 8, 0),
+        let (links, actions, of_a_link) = match self.role {
+            Role::Members => (2 * seconds, 40 * seconds, ACTIONS_OF_A_LINK),
+            _ => (seconds / 8, 0, 0),
         };
-        let too_little = |deeds: &Deeds| u64::from(deeds.links) < links || deeds.actions < actions;
+        let too_little = |deeds: &Deeds| {
+            let linked = u64::from(deeds.links);
+            linked < links || deeds.actions < actions || deeds.actions < of_a_link * linked
+        };
         let deeds = deeds.iter().map(|deeds| deeds.lock().expect("no panic"));
         let idle = deeds.filter(|deeds| too_little(deeds));
         idle.map(|deeds| format!("a wild member did too little: {:?}", *deeds))
@@ -348,11 +353,7 @@ struct Deeds {
 async fn a_room_with_wild_members() {
     let scene = Scene::read();
     let directory = Directory::new();
-    let seconds = match scene.role {
-        Role::Members => SECONDS,
-        _ => SECONDS / 2,
-    };
-    let seconds = setting("MMN_WILD_SECONDS").unwrap_or(seconds);
+    let seconds = setting("MMN_WILD_SECONDS").unwrap_or(SECONDS);
     let seed = setting("MMN_WILD_SEED").unwrap_or(10);
     println!("{scene:?}, MMN_WILD_SEED={seed}, {seconds} s");
     let session = format!("wild {seed}");
