@@ -1,8 +1,6 @@
 //! Seeded rooms with walls and carriers, of every strategy. The variables of [`super::runner`] apply here, too; besides,
 //! `MMN_SIM_PATHS_SEED=<seed> cargo test --release -p room_simulator replay -- --nocapture` prints one run.
 
-use std::collections::BTreeMap;
-
 use super::runner::{numbered, replay, run_of, run_seeds};
 use crate::chaos;
 use crate::links::Planted;
@@ -34,53 +32,69 @@ fn equal_seeds_give_equal_rooms_with_walls() {
 }
 
 /// Runs with a bug.
-const PLANTED_RUNS: u64 = 60;
+pub(super) const PLANTED_RUNS: u64 = 60;
 
-/// The properties that runs with a bug break, with the number of runs.
-pub(super) fn broken_by(
-    draw: impl Fn(u64) -> Plan,
-    runs: u64,
+/// A bug breaks the property in at least that many of the runs. The search ends with the last that it needs.
+pub(super) fn is_seen(
     bug: Planted,
-) -> BTreeMap<&'static str, usize> {
-    let mut broken = BTreeMap::new();
-    for mut plan in (1..=runs).map(draw) {
+    (property, least): (&str, usize),
+    draw: impl Fn(u64) -> Plan,
+    seeds: impl IntoIterator<Item = u64>,
+) {
+    let broken = seeds.into_iter().filter_map(|seed| {
+        let mut plan = draw(seed);
         if let Some(paths) = &mut plan.paths {
             paths.planted = Some(bug);
         }
         let outcome = chaos::run_plan(&plan, Trace::off(), None);
-        if let Some(found) = outcome.violation {
-            *broken.entry(found.property).or_default() += 1;
-        }
-    }
-    broken
+        (outcome.violation?.property == property).then_some(seed)
+    });
+    let found: Vec<_> = broken.take(least).collect();
+    println!("{bug:?} breaks \"{property}\" in the runs {found:?}");
+    assert_eq!(found.len(), least);
 }
 
 #[test]
 fn links_that_keep_dead_carriers_are_seen() {
-    let broken = broken_by(paths::draw, PLANTED_RUNS, Planted::KeepsDeadCarriers);
-    assert!(broken.get("paths") >= Some(&8), "{broken:?}");
+    let seeds = 1..=PLANTED_RUNS;
+    is_seen(Planted::KeepsDeadCarriers, ("paths", 8), paths::draw, seeds);
 }
 
 #[test]
 fn carried_links_that_count_in_elections_are_seen() {
-    let broken = broken_by(paths::draw, PLANTED_RUNS, Planted::CountsCarriedLinks);
-    assert!(broken.get("paths") >= Some(&20), "{broken:?}");
+    let seeds = 1..=PLANTED_RUNS;
+    is_seen(
+        Planted::CountsCarriedLinks,
+        ("paths", 20),
+        paths::draw,
+        seeds,
+    );
 }
 
 #[test]
 fn members_that_never_punch_are_seen() {
-    let broken = broken_by(paths::draw, PLANTED_RUNS, Planted::NeverPunches);
-    assert!(broken.get("linked") >= Some(&5), "{broken:?}");
+    let seeds = 1..=PLANTED_RUNS;
+    is_seen(Planted::NeverPunches, ("linked", 5), paths::draw, seeds);
 }
 
 #[test]
 fn members_that_are_never_dialled_over_carriers_are_seen() {
-    let broken = broken_by(paths::draw, PLANTED_RUNS, Planted::NeverDialsOverCarriers);
-    assert!(broken.get("linked") >= Some(&5), "{broken:?}");
+    let seeds = 1..=PLANTED_RUNS;
+    is_seen(
+        Planted::NeverDialsOverCarriers,
+        ("linked", 5),
+        paths::draw,
+        seeds,
+    );
 }
 
 #[test]
 fn new_messages_to_members_of_the_version_before_are_seen() {
-    let broken = broken_by(paths::draw, PLANTED_RUNS, Planted::IgnoresFeatures);
-    assert!(broken.get("features") >= Some(&5), "{broken:?}");
+    let seeds = 1..=PLANTED_RUNS;
+    is_seen(
+        Planted::IgnoresFeatures,
+        ("features", 5),
+        paths::draw,
+        seeds,
+    );
 }

@@ -3,7 +3,7 @@
 
 use room_core::election::guards::Guards;
 
-use super::paths::broken_by;
+use super::paths::{PLANTED_RUNS, is_seen};
 use super::runner::{numbered, replay, run_of, run_seeds};
 use crate::links::Planted;
 use crate::paths::{self, RelayCounts, regressions};
@@ -33,19 +33,14 @@ fn equal_seeds_give_equal_rooms_with_relays() {
     }
 }
 
-/// Runs with a bug.
-const PLANTED_RUNS: u64 = 60;
-/// Runs with a bug that shows when a relay is restarted, which few runs come to.
-const RESTARTED_RUNS: u64 = 3_000;
+/// Runs with a bug that shows when a relay is restarted or silent, which few runs come to.
+const RARE_RUNS: u64 = 3_000;
 
 #[test]
 fn members_that_do_not_notice_the_fall_of_a_relay_are_seen() {
-    let broken = broken_by(
-        paths::draw_with_relays,
-        PLANTED_RUNS,
-        Planted::NeverNoticesFalls,
-    );
-    assert!(broken.get("paths") >= Some(&5), "{broken:?}");
+    let seeds = 1..=PLANTED_RUNS;
+    let draw = paths::draw_with_relays;
+    is_seen(Planted::NeverNoticesFalls, ("paths", 5), draw, seeds);
 }
 
 #[test]
@@ -58,22 +53,28 @@ fn rooms_without_the_grace_are_seen() {
         },
         ..paths::draw_with_relays(seed)
     };
-    let broken = broken_by(no_doubt, RESTARTED_RUNS, Planted::GoneBeforeFalls);
-    assert!(broken.get("restarts") >= Some(&5), "{broken:?}");
+    // Runs that it broke come first.
+    let broken = [330, 820, 1334, 1432, 2154];
+    let others = (1..=RARE_RUNS).filter(|seed| !broken.contains(seed));
+    let seeds = broken.into_iter().chain(others);
+    is_seen(Planted::GoneBeforeFalls, ("restarts", 5), no_doubt, seeds);
 }
 
 #[test]
 fn members_that_do_not_report_a_silent_relay_are_seen() {
-    let broken = broken_by(
-        paths::draw_with_relays,
-        RESTARTED_RUNS,
+    let seeds = 1..=RARE_RUNS;
+    let draw = paths::draw_with_relays;
+    is_seen(
         Planted::ReportsNoSilentRelays,
+        ("lone losses", 5),
+        draw,
+        seeds,
     );
-    assert!(broken.get("lone losses") >= Some(&5), "{broken:?}");
 }
 
 #[test]
 fn members_that_do_not_learn_who_is_at_a_relay_are_seen() {
-    let broken = broken_by(paths::draw_with_relays, PLANTED_RUNS, Planted::NoPresence);
-    assert!(broken.get("linked") >= Some(&5), "{broken:?}");
+    let seeds = 1..=PLANTED_RUNS;
+    let draw = paths::draw_with_relays;
+    is_seen(Planted::NoPresence, ("linked", 5), draw, seeds);
 }

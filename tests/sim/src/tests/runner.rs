@@ -3,7 +3,7 @@
 //! - `MMN_SIM_SEEDS`, `MMN_SIM_FIRST_SEED`: number of seeds, and the first one.
 //! - `MMN_SIM_SECONDS`: runs seeds for this long instead, from a random one on, which is printed.
 //! - `MMN_SIM_LARGEST`: leaves out larger rooms; one of 100 nodes takes as long as thousands of small ones. Where the
-//!   environment orders no seeds, as in `make test`, only the first 2,000 runs play such rooms.
+//!   environment orders no seeds, as in `make test`, only the first 200 runs play such rooms.
 //! - `MMN_SIM_FAILURES`: number of failing seeds before it gives up; 1 by default.
 
 use std::fmt::Debug;
@@ -20,7 +20,7 @@ use crate::trace::Trace;
 /// Seeds of one `make test`.
 const DEFAULT_SEEDS: u64 = 5_000;
 /// Of one `make test`, the first runs, among which rooms of 100 nodes are played. The seeds that failed once are among them.
-const RUNS_WITH_LARGE_ROOMS: u64 = 2_000;
+const RUNS_WITH_LARGE_ROOMS: u64 = 200;
 /// In this many runs every rare situation must have occurred: fewer than a `make test` has without most of its large rooms.
 pub(super) const ENOUGH_FOR_RARE: u64 = 4_900;
 /// One run in this many is repeated: it must give an equal result (P17).

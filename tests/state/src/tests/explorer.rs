@@ -229,7 +229,11 @@ fn it_finds_what_breaks_without_a_rule() {
     );
     finds(Rule::Rows, one.clone());
     finds(Rule::LeaverOrdersNothing, Scope { leaves: 1, ..one });
-    let cut = Scope { cuts: 1, ..anew() };
+    let cut = Scope {
+        submits: 0,
+        cuts: 1,
+        ..anew()
+    };
     finds(Rule::Recovery, cut.clone());
     finds(Rule::PromiseOnDisk, cut);
 }
