@@ -250,7 +250,7 @@ fn every_variant_of_every_wire_enum_is_made() {
     }
 }
 
-/// Else no member takes a wild one of that strategy in, and its room shows nothing.
+/// Else honest members of that strategy would refuse every wild one.
 #[test]
 fn the_parts_that_a_tame_member_makes_are_of_its_rooms_strategy() {
     fn check<E: Election>(mut wild: Wild<'_>) {
