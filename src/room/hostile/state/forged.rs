@@ -10,6 +10,9 @@ use crate::state::entry::{Contents, Entry};
 
 /// Far above every index of these rooms.
 const HIGH_INDEX: u64 = 1_000_000;
+/// Forged entries in a frame. The leader ends the link of a member that provides more than a log may hold, and asks for each
+/// frame.
+const FORGED: usize = 100;
 
 /// The log that the liar claims to hold.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -76,7 +79,7 @@ impl Lie {
         (self == Self::ForgedEntries).then(|| Frame::Entries {
             ballot,
             previous,
-            entries: vec![forged],
+            entries: vec![forged; FORGED],
         })
     }
 }
