@@ -245,7 +245,7 @@ def behind_nats(kind, count, path, per_second=20, members=True, flags=(), **opti
 
 
 def a_restarted_relay_elects_nobody_and_loses_no_message():
-    with behind_symmetric_nats(ROOM) as (_, relay, room, _):
+    with behind_symmetric_nats(ROOM, per_second=5) as (_, relay, room, _):
         leader = room.wait_for_leader(MANY_SECONDS)
         time.sleep(DIRECT_SECONDS)
         before = room.count("leader")
@@ -311,7 +311,7 @@ def is_relayed(paths):
 
 
 def a_second_relay_carries_on_at_once():
-    with beside_two_relays(4) as (_, relays, room, _):
+    with beside_two_relays(4, per_second=10) as (_, relays, room, _):
         leader = room.wait_for_leader(MANY_SECONDS)
         time.sleep(DIRECT_SECONDS)
         before = room.count("leader")
