@@ -52,7 +52,7 @@ use crate::net::frame::{OWN_FLAG, datagram};
 /// How long the wild members go on, in seconds; MMN_WILD_SECONDS overrides it. On a slow machine they go on until they did as
 /// much as is asked for, up to `SLOWER` times as long.
 const SECONDS: u64 = 20;
-const SLOWER: u32 = 12;
+const SLOWER: u32 = 6;
 /// Fewest actions of a wild member for each of its links, on average. One whose every link ends at once shows nothing.
 const ACTIONS_OF_A_LINK: u64 = 4;
 /// Resident memory that may be added after the first quarter of that time.
