@@ -44,6 +44,12 @@ pub const MIN_GATHERING: Duration = Duration::from_millis(300);
 pub const GATHERING_ROUND_TRIPS: u32 = 3;
 /// A member that is silent for so long during an opening is set aside.
 pub const SET_ASIDE_AFTER: Duration = Duration::from_secs(2);
+/// How long openings wait for one member in vain, over all its links and processes, before it counts for nothing in them.
+pub const WAIT_BUDGET: Duration = Duration::from_secs(10);
+/// A member that sends its log at this rate, in bytes a second, costs nothing of that.
+pub const SLOWEST_LOG: usize = 32 * 1024;
+/// How long an opening waits for answers, if it can go on without them.
+pub const LONGEST_GATHERING: Duration = Duration::from_secs(10);
 /// A leader that waits for its members looks at its log once in a heartbeat interval. If it comes later than this after that, its
 /// process stood still.
 pub const MAX_LATE: Duration = Duration::from_millis(100);

@@ -4,6 +4,7 @@
 //! sends what has become due, then [`Replica::poll_output`] until it returns `None`, and carry the outputs out in this order.
 //! Then ask [`Replica::next_deadline`] and pass [`Input::Tick`] at that time at the latest.
 
+mod budgets;
 mod contract;
 mod delivery;
 mod following;
@@ -31,6 +32,7 @@ use crate::log::Log;
 use crate::tables::Tables;
 use crate::wire::{Frame, Tip};
 
+use budgets::WaitBudgets;
 pub use contract::{
     Input, Linked, Output, Quorum, Saved, Settings, SnapshotError, SubmitError, Violation,
 };
@@ -66,6 +68,8 @@ pub struct Replica {
     leaving: Option<Leaving>,
     /// The linked members.
     peers: BTreeMap<PeerId, Peer>,
+    /// How long openings may still wait for each peer.
+    wait_budgets: WaitBudgets,
     /// Peers that are being dialled.
     dialled: BTreeSet<PeerId>,
     /// Whether a frame that the leader has sent waits for an answer, until the turn ends.
@@ -131,6 +135,7 @@ impl Replica {
             began: None,
             leaving: None,
             peers: BTreeMap::new(),
+            wait_budgets: WaitBudgets::default(),
             dialled: BTreeSet::new(),
             have_due: false,
             recovery,
@@ -153,7 +158,7 @@ impl Replica {
         self.look(now);
         match input {
             Input::Linked(linked) => self.link(now, linked),
-            Input::Lost(peer) => self.lose(&peer),
+            Input::Lost(peer) => self.lose(now, &peer),
             Input::Gone(member) => self.depart(&member),
             Input::Dialled(peers) => self.dialled = peers,
             Input::Eligible(peer, is_eligible) => self.set_eligible(&peer, is_eligible),

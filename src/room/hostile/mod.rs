@@ -574,8 +574,16 @@ impl Member {
 
     /// The code with which the other end closes the link.
     async fn closed(&self) -> VarInt {
+        let code = self.closed_or_reset().await;
+        code.expect("the other end closed the link, and did not reset it")
+    }
+
+    /// The code with which the other end closes the link. `None` for a reset: a flood can make the machine drop the packet with
+    /// the code, and once the other end has forgotten the link it answers further packets by a reset.
+    async fn closed_or_reset(&self) -> Option<VarInt> {
         match in_time(self.connection.closed()).await {
-            ConnectionError::ApplicationClosed(closed) => closed.error_code,
+            ConnectionError::ApplicationClosed(closed) => Some(closed.error_code),
+            ConnectionError::Reset => None,
             other => panic!("the other end did not close the link: {other}"),
         }
     }

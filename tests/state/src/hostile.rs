@@ -6,12 +6,15 @@ use bytes::Bytes;
 use rand::Rng;
 use room_state::ballot::History;
 use room_state::limits::{MAX_INDEX, Options};
+use room_state::replica::Input;
 use room_state::wire::{Frame, Piece};
 
-use crate::world::World;
+use crate::world::{World, name};
 
 /// The member that sends anything.
 pub const LIAR: usize = 0;
+/// The largest number of a ballot that is credible in a room with a liar.
+const CREDIBLE: u64 = 1_000_000;
 
 /// Makes something else of a frame; `None` if no member would decode it.
 pub fn distort<R: Rng>(rng: &mut R, frame: &Frame) -> Option<Frame> {
@@ -36,6 +39,28 @@ pub fn distort<R: Rng>(rng: &mut R, frame: &Frame) -> Option<Frame> {
 }
 
 impl World {
+    /// Delivers a frame in the name of a member; one that breaks the protocol ends its link.
+    pub(crate) fn deliver_in_the_name(
+        &mut self,
+        from: usize,
+        to: usize,
+        frame: Frame,
+    ) -> Result<(), String> {
+        let now = self.now;
+        let input = Input::Frame {
+            from: name(from),
+            frame,
+            largest_number: CREDIBLE,
+        };
+        let Some(replica) = &mut self.nodes[to].replica else {
+            return Ok(());
+        };
+        match replica.handle(now, input) {
+            Ok(()) => self.carry_out(to),
+            Err(_) => self.cut(from, to),
+        }
+    }
+
     /// Frames about snapshots for a member: many questions, and parts and answers that fit nothing, or almost.
     pub(crate) fn forge(&mut self, to: usize) -> Vec<Frame> {
         let Some(replica) = &self.nodes[to].replica else {

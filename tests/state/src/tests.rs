@@ -215,7 +215,7 @@ mutants! {
     m2_promise_on_disk: PromiseOnDisk in Case::fixed(3), 55;
     m3_staging: Staging in Case::dynamic(4).in_pieces(), 50;
     m4_leader_on_roster: LeaderOnRoster in Case::dynamic(4), 117;
-    m5_confirmed_anew: ConfirmedAnew in Case::dynamic(4).in_pieces(), 240;
+    m5_confirmed_anew: ConfirmedAnew in Case::dynamic(4).in_pieces(), 652;
     m6_recover_to_the_end: RecoverToTheEnd in Case::fixed(3).in_pieces(), 875;
     m7_recovery: Recovery in Case::fixed(3), 7;
     m8_set_aside: SetAside in Case::dynamic(4), 21;

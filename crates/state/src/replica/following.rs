@@ -346,8 +346,8 @@ impl Replica {
         ballot: Ballot,
         piece: &Piece,
     ) -> Result<(), Violation> {
-        if let Some(staging) = self.fetched_from(now, from, &ballot) {
-            return staging.add_piece(piece);
+        if let Some(fetch) = self.fetch_from(from, &ballot) {
+            return fetch.add_piece(now, piece);
         }
         if ballot.leader == self.me {
             // It answers an earlier question.

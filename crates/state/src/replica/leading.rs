@@ -46,7 +46,7 @@ impl Leading {
             again.min(self.progressed_at + replica.settings.stuck_after)
         });
         let held = self.held.values().min().copied();
-        let wanted = replica.peers.values().filter_map(Peer::next_opening);
+        let wanted = replica.wanted_openings();
         stuck.into_iter().chain(held).chain(wanted).min()
     }
 
@@ -241,7 +241,7 @@ impl Replica {
         if let Some(last) = &tip.last {
             self.seen_number = self.seen_number.max(last.ballot.number);
         }
-        self.take_answer(&member, &tip);
+        self.take_answer(now, &member, &tip);
         if !matches!(self.role, Role::Leading(_)) {
             return;
         }
@@ -297,14 +297,21 @@ impl Replica {
 
     /// Opens again, in place, because of what members have shown. One member cannot do that all the time.
     fn open_if_wanted(&mut self, now: Time) {
-        let wants = |peer: &Peer| peer.next_opening().is_some_and(|at| now >= at);
-        if !self.peers.values().any(wants) {
+        if !self.wanted_openings().any(|at| now >= at) {
             return;
         }
-        for peer in self.peers.values_mut().filter(|peer| peer.wants_opening) {
-            peer.note_opening(now);
+        for (name, peer) in &mut self.peers {
+            if std::mem::take(&mut peer.wants_opening) {
+                self.wait_budgets.note_opening(now, name);
+            }
         }
         self.start_opening(now);
+    }
+
+    /// When the members that want another opening may cause it.
+    fn wanted_openings(&self) -> impl Iterator<Item = Time> {
+        let wanting = self.peers.iter().filter(|(_, peer)| peer.wants_opening);
+        wanting.map(|(name, _)| self.wait_budgets.next_opening(name))
     }
 
     /// Whether this leader opens again when it confirms nothing: a dynamic one that stays.
@@ -406,6 +413,7 @@ impl Replica {
             Role::Opening(_) => None,
             Role::Following => {
                 let fetches = self.peers.get(name)?.fetches.clone();
+                let fetches = fetches.map(|(ballot, _)| ballot);
                 let is_gathered = |ballot: &Ballot| {
                     self.promised.as_ref() == Some(ballot) && self.adopted.as_ref() != Some(ballot)
                 };
@@ -502,13 +510,15 @@ impl Replica {
         let Some(peer) = self.peers.get_mut(from).filter(|_| has_promised) else {
             return;
         };
-        if let Some(arrived) = previous
-            .as_ref()
-            .filter(|_| peer.fetches.as_ref() == Some(&ballot))
-        {
-            return peer.note_arrived(arrived.index);
+        let arrived = previous.as_ref().map_or(0, |place| place.index);
+        match &mut peer.fetches {
+            Some((fetches, before)) if *fetches == ballot && arrived > *before => {
+                *before = arrived;
+                return peer.note_arrived(arrived);
+            }
+            // The first question, or one that begins anew: the leader fetched another log meanwhile.
+            fetches => *fetches = Some((ballot, arrived)),
         }
-        peer.fetches = Some(ballot);
         let cursor = match &previous {
             place if self.log.reaches(place.as_ref()) => {
                 Cursor::At(place.as_ref().map_or(1, |place| place.index + 1))

@@ -4,7 +4,10 @@ use super::*;
 use crate::ballot::Place;
 use crate::entry::Contents;
 use crate::laboratory::Rule;
-use crate::limits::{GATHERING_ROUND_TRIPS, MIN_GATHERING, SET_ASIDE_AFTER};
+use crate::limits::{
+    GATHERING_ROUND_TRIPS, LONGEST_GATHERING, MIN_GATHERING, SET_ASIDE_AFTER, SLOWEST_LOG,
+};
+use crate::wire::Piece;
 use staging::Extended;
 
 /// An opening under way.
@@ -26,12 +29,13 @@ pub(super) struct Opening {
 
 /// The newest log, on its way from its holder.
 #[derive(Debug, Clone)]
-struct Fetch {
+pub(super) struct Fetch {
     holder: MemberId,
     target: Place,
     /// Whether it begins with the first entry that the holder has.
     is_whole: bool,
     staging: Staging,
+    began: Time,
     heard_at: Time,
 }
 
@@ -57,7 +61,7 @@ impl Opening {
         let fetch = self
             .fetch
             .as_ref()
-            .map(|fetch| fetch.heard_at + SET_ASIDE_AFTER);
+            .map(|fetch| fetch.next_deadline(replica));
         let dialled = self.began + SET_ASIDE_AFTER;
         let dialled = (!replica.dialled.is_empty()).then_some(dialled);
         let majority = self.majority_since.map(|since| since + replica.gathering());
@@ -66,8 +70,13 @@ impl Opening {
         let anew = self.may_begin_anew(replica);
         let anew = anew.then_some(self.began + replica.settings.stuck_after);
         let fork = replica.woke_at.map(|woke| woke + SET_ASIDE_AFTER);
+        let gathering = self.began + LONGEST_GATHERING;
         let deadlines = aside.chain(fetch).chain(dialled).chain(majority);
-        let deadlines = deadlines.chain(guests).chain(anew).chain(fork);
+        let deadlines = deadlines
+            .chain([gathering])
+            .chain(guests)
+            .chain(anew)
+            .chain(fork);
         let next = deadlines
             .filter(|deadline| *deadline > replica.looked_at)
             .min();
@@ -79,15 +88,73 @@ impl Opening {
         let waits = [&mut self.began].into_iter();
         let waits = waits.chain(self.asked.values_mut());
         let waits = waits.chain(self.majority_since.as_mut());
-        for since in waits.chain(self.fetch.as_mut().map(|fetch| &mut fetch.heard_at)) {
+        let fetch = self.fetch.as_mut();
+        let fetch = fetch.map(|fetch| [&mut fetch.began, &mut fetch.heard_at]);
+        for since in waits.chain(fetch.into_iter().flatten()) {
             *since = (*since + time).min(now);
         }
     }
 
-    /// Whether a voter of a static room was set aside. Without it there may be no majority, and the leader neither forks nor
-    /// asks it again under this ballot.
+    /// Whether a voter of a static room was set aside, and no log is on its way. Without that voter there may be no majority,
+    /// and the leader neither forks nor asks it again under this ballot.
     fn may_begin_anew(&self, replica: &Replica) -> bool {
-        replica.is_static() && !self.aside.is_empty()
+        replica.is_static() && !self.aside.is_empty() && self.fetch.is_none()
+    }
+
+    /// A member counts for nothing in this opening.
+    fn set_aside(&mut self, member: MemberId) {
+        self.asked.remove(&member);
+        self.answers.remove(&member);
+        self.aside.insert(member);
+    }
+}
+
+impl Fetch {
+    /// Adds entries; returns the new end of what has arrived, if they are news.
+    fn extend(
+        &mut self,
+        now: Time,
+        own: &Log,
+        previous: Option<&Place>,
+        entries: Vec<Entry>,
+        options: &Options,
+    ) -> Result<Option<Place>, Violation> {
+        let before = self.staging.last(own);
+        let extended = self.staging.extend(own, previous, entries, options)?;
+        let last = self.staging.last(own);
+        if extended == Extended::Lacks || last == before {
+            return Ok(None);
+        }
+        self.heard_at = now;
+        Ok(last)
+    }
+
+    /// Adds a piece of tables. One that follows nothing was on its way when this member fetched another log meanwhile.
+    pub(super) fn add_piece(&mut self, now: Time, piece: &Piece) -> Result<(), Violation> {
+        if !self.staging.awaits(piece) {
+            return Ok(());
+        }
+        self.heard_at = now;
+        self.staging.add_piece(piece)
+    }
+
+    /// How long it has taken beyond the time for its bytes.
+    fn wasted(&self, now: Time) -> Duration {
+        now.since(self.began).saturating_sub(self.time_for_bytes())
+    }
+
+    fn time_for_bytes(&self) -> Duration {
+        let bytes = u32::try_from(self.staging.arrived_bytes()).unwrap_or(u32::MAX);
+        Duration::from_secs(1) * bytes / SLOWEST_LOG as u32
+    }
+
+    /// When its holder is waited for no longer.
+    fn next_deadline(&self, replica: &Replica) -> Time {
+        let left = replica
+            .wait_budgets
+            .left(replica.looked_at, &self.holder.peer);
+        let slow = self.began + self.time_for_bytes() + left;
+        slow.min(self.heard_at + SET_ASIDE_AFTER)
     }
 }
 
@@ -131,44 +198,49 @@ impl Replica {
     }
 
     /// A member without a link counts no more.
-    pub(super) fn forget_answer(&mut self, member: &MemberId) {
-        if let Role::Opening(opening) = &mut self.role {
-            opening.asked.remove(member);
-            opening.answers.remove(member);
-            let is_holder = |fetch: &mut Fetch| fetch.holder == *member;
-            opening.fetch.take_if(is_holder);
+    pub(super) fn forget_answer(&mut self, now: Time, member: &MemberId) {
+        let Role::Opening(opening) = &mut self.role else {
+            return;
+        };
+        opening.asked.remove(member);
+        opening.answers.remove(member);
+        let is_holder = |fetch: &mut Fetch| fetch.holder == *member;
+        if let Some(fetch) = opening.fetch.take_if(is_holder) {
+            let wasted = fetch.wasted(now);
+            self.wait_budgets.note_wasted(now, &member.peer, wasted);
         }
     }
 
-    /// Takes an answer; `false` if this member does not gather under the ballot.
-    pub(super) fn take_answer(&mut self, from: &MemberId, tip: &Tip) -> bool {
+    /// Takes an answer, the first one on a link; `false` if this member does not gather under the ballot.
+    pub(super) fn take_answer(&mut self, now: Time, from: &MemberId, tip: &Tip) -> bool {
         let Role::Opening(opening) = &mut self.role else {
             return false;
         };
         let answers = tip.answers.as_ref() == Some(&opening.ballot);
-        if answers && !opening.aside.contains(from) {
-            opening.asked.remove(from);
-            opening.answers.insert(from.clone(), tip.clone());
+        // Answers that never end would make it fetch one log after the other.
+        let is_late = opening.fetch.is_some() && now.since(opening.began) >= LONGEST_GATHERING;
+        if !answers || is_late || opening.aside.contains(from) {
+            return answers;
+        }
+        match self.wait_budgets.left(now, &from.peer) {
+            Duration::ZERO => opening.set_aside(from.clone()),
+            _ => {
+                opening.asked.remove(from);
+                let answer = opening.answers.entry(from.clone());
+                answer.or_insert_with(|| tip.clone());
+            }
         }
         answers
     }
 
-    /// The staging of a log that this member fetches from `from` under its ballot.
-    pub(super) fn fetched_from(
-        &mut self,
-        now: Time,
-        from: &PeerId,
-        ballot: &Ballot,
-    ) -> Option<&mut Staging> {
+    /// The log that this member fetches from `from` under its ballot.
+    pub(super) fn fetch_from(&mut self, from: &PeerId, ballot: &Ballot) -> Option<&mut Fetch> {
         let Role::Opening(opening) = &mut self.role else {
             return None;
         };
         let fetch = opening.fetch.as_mut()?;
         let is_it = fetch.holder.peer == *from && opening.ballot == *ballot;
-        is_it.then(|| {
-            fetch.heard_at = now;
-            &mut fetch.staging
-        })
+        is_it.then_some(fetch)
     }
 
     pub(super) fn take_fetched(
@@ -180,17 +252,12 @@ impl Replica {
         entries: Vec<Entry>,
     ) -> Result<(), Violation> {
         let (log, options) = (std::mem::take(&mut self.log), self.settings.options);
-        let extended = self.fetched_from(now, from, ballot).map(|staging| {
-            let extended = staging.extend(&log, previous.as_ref(), entries, &options);
-            extended.map(|extended| (extended, staging.last(&log)))
-        });
+        let fetch = self.fetch_from(from, ballot);
+        let news = fetch.map(|fetch| fetch.extend(now, &log, previous.as_ref(), entries, &options));
         self.log = log;
-        // It answers an earlier question.
-        let Some((extended, previous)) = extended.transpose()? else {
-            return Ok(());
-        };
-        if extended == Extended::Added {
-            let ballot = ballot.clone();
+        // Without news it answers an earlier question.
+        if let Some(previous) = news.transpose()?.flatten() {
+            let (ballot, previous) = (ballot.clone(), Some(previous));
             self.send(from, Frame::Fetch { ballot, previous });
         }
         Ok(())
@@ -221,12 +288,12 @@ impl Replica {
         };
         let is_stuck = now.since(opening.began) >= self.settings.stuck_after;
         if is_stuck && opening.may_begin_anew(self) {
+            self.wait_budgets.forgive();
             self.start_opening(now);
         }
     }
 
     fn set_silent_aside(&mut self, now: Time) {
-        let sets_aside = self.keeps(Rule::SetAside);
         let Role::Opening(opening) = &mut self.role else {
             return;
         };
@@ -238,12 +305,29 @@ impl Replica {
             }
             !is_silent
         });
-        let is_stuck = |fetch: &mut Fetch| now.since(fetch.heard_at) >= SET_ASIDE_AFTER;
-        if let Some(fetch) = opening.fetch.take_if(is_stuck) {
-            if sets_aside {
-                opening.answers.remove(&fetch.holder);
-            }
-            opening.aside.insert(fetch.holder);
+        let Role::Opening(opening) = &self.role else {
+            return;
+        };
+        let is_over = |fetch: &Fetch| now >= fetch.next_deadline(self);
+        if opening.fetch.as_ref().is_some_and(is_over) {
+            self.give_fetch_up(now);
+        }
+    }
+
+    /// Sets the holder of the log that this member fetches aside.
+    fn give_fetch_up(&mut self, now: Time) {
+        let sets_aside = self.keeps(Rule::SetAside);
+        let Role::Opening(opening) = &mut self.role else {
+            return;
+        };
+        let Some(fetch) = opening.fetch.take() else {
+            return;
+        };
+        let (peer, wasted) = (&fetch.holder.peer, fetch.wasted(now));
+        self.wait_budgets.note_wasted(now, peer, wasted);
+        match sets_aside {
+            true => opening.set_aside(fetch.holder),
+            false => _ = opening.aside.insert(fetch.holder),
         }
     }
 
@@ -297,10 +381,12 @@ impl Replica {
             false => None,
         };
         let waited = |since: Time| now.since(since) >= gathering;
-        let is_ready = match several {
-            true => everybody && !is_dialling,
-            false => everybody || opening.majority_since.is_some_and(waited),
+        let waited_enough = match several {
+            true => false,
+            false => opening.majority_since.is_some_and(waited),
         };
+        let is_over = now.since(opening.began) >= LONGEST_GATHERING;
+        let is_ready = waited_enough || is_over || everybody && !(several && is_dialling);
         (is_ready && is_allowed && !awaits_guests).then_some(choice)
     }
 
@@ -456,11 +542,11 @@ impl Replica {
         let Some(fetch) = opening.fetch.take() else {
             return;
         };
-        if fetch.is_whole {
-            opening.answers.remove(&fetch.holder);
-            opening.aside.insert(fetch.holder);
-        } else {
-            self.begin_fetch(now, fetch.holder, fetch.target, None);
+        let (peer, wasted) = (&fetch.holder.peer, fetch.wasted(now));
+        self.wait_budgets.note_wasted(now, peer, wasted);
+        match fetch.is_whole {
+            true => opening.set_aside(fetch.holder),
+            false => self.begin_fetch(now, fetch.holder, fetch.target, None),
         }
     }
 
@@ -493,6 +579,7 @@ impl Replica {
             target,
             is_whole: previous.is_none(),
             staging: Staging::new(ballot.clone()),
+            began: now,
             heard_at: now,
             holder: holder.clone(),
         });

@@ -9,9 +9,6 @@ use crate::wire::Numbered;
 
 /// Time between two transmissions of the tables to one member.
 const BETWEEN_TABLES: Duration = Duration::from_secs(1);
-/// One member makes a leader open again at once, and then after waits that double.
-const BETWEEN_OPENINGS: Duration = Duration::from_secs(5);
-const LONGEST_BETWEEN_OPENINGS: Duration = Duration::from_secs(320);
 
 /// A linked member.
 #[derive(Debug, Clone)]
@@ -35,10 +32,8 @@ pub(super) struct Peer {
     pub(super) inbox: VecDeque<Numbered>,
     /// Whether it has shown a leader that the log should be opened again.
     pub(super) wants_opening: bool,
-    /// When it may make a leader open again, and how long it waits after that.
-    next_opening: (Time, Duration),
-    /// The ballot under which it fetches this member's log.
-    pub(super) fetches: Option<Ballot>,
+    /// The ballot under which it fetches this member's log, and the index up to which that has arrived there.
+    pub(super) fetches: Option<(Ballot, u64)>,
     /// The last ballot whose gathering this member answered there.
     pub(super) answered: Option<Ballot>,
     /// Whether it has adopted the leader's ballot.
@@ -78,7 +73,6 @@ impl Peer {
             confirmed_sent: 0,
             inbox: VecDeque::new(),
             wants_opening: false,
-            next_opening: (Time::ZERO, BETWEEN_OPENINGS),
             fetches: None,
             answered: None,
             is_fed: false,
@@ -103,18 +97,6 @@ impl Peer {
         self.confirmed_sent = 0;
         self.under_way.clear();
         self.under_way_bytes = 0;
-    }
-
-    /// When it may make a leader open again, if it has shown that it should.
-    pub(super) fn next_opening(&self) -> Option<Time> {
-        self.wants_opening.then_some(self.next_opening.0)
-    }
-
-    /// It has made a leader open again.
-    pub(super) fn note_opening(&mut self, now: Time) {
-        let (_, wait) = self.next_opening;
-        self.wants_opening = false;
-        self.next_opening = (now + wait, (2 * wait).min(LONGEST_BETWEEN_OPENINGS));
     }
 
     /// When it is sent tables next, if it needs them.
@@ -165,7 +147,8 @@ impl Replica {
             return;
         }
         let peer = linked.member.peer.clone();
-        self.lose(&peer);
+        self.lose(now, &peer);
+        self.wait_budgets.note_linked(now, &peer);
         self.peers.insert(peer.clone(), Peer::new(linked));
         let tip = self.tip(&peer, None);
         self.send(&peer, Frame::Tip(tip));
@@ -173,10 +156,14 @@ impl Replica {
         self.gather_from(now, &peer);
     }
 
-    pub(super) fn lose(&mut self, peer: &PeerId) {
+    pub(super) fn lose(&mut self, now: Time, peer: &PeerId) {
         if let Some(lost) = self.peers.remove(peer) {
-            self.forget_answer(lost.member());
+            self.forget_answer(now, lost.member());
             self.snapshots.lose(peer);
+            if self.peers.is_empty() {
+                // The fault may be this member's own.
+                self.wait_budgets.clear();
+            }
         }
     }
 

@@ -69,6 +69,13 @@ impl Staging {
         self.bytes + tables + pieces
     }
 
+    /// Bytes of the sender's log that have arrived and are kept.
+    pub(super) fn arrived_bytes(&self) -> usize {
+        let pieces = self.pieces.as_ref();
+        let announced = pieces.map_or(0, |pieces| pieces.capacity() - pieces.bytes().len());
+        self.bytes() - announced
+    }
+
     fn base_index(&self) -> u64 {
         match &self.base {
             Base::Own(index) => *index,
@@ -109,9 +116,12 @@ impl Staging {
         options: &Options,
     ) -> Result<Extended, Violation> {
         let index = previous.map_or(0, |place| place.index);
-        if previous.is_some() && self.place(own, index).as_ref() == previous {
-            let kept = usize::try_from(index - self.base_index()).unwrap_or(usize::MAX);
-            self.entries.truncate(kept);
+        let is_known = match previous {
+            Some(_) => self.place(own, index).as_ref() == previous,
+            None => self.is_from_the_beginning(own),
+        };
+        if is_known {
+            // The first of them may be here already.
         } else if own.reaches(previous) {
             self.base = Base::Own(index);
             self.entries.clear();
@@ -122,24 +132,46 @@ impl Staging {
         } else {
             return Ok(Extended::Lacks);
         }
-        self.bytes = self.entries.iter().map(Entry::bytes).sum();
         let mut before = previous.cloned();
         for entry in entries {
             check_order(before.as_ref(), &entry, &self.ballot)?;
-            let index = self.index() + 1;
-            before = Some(Place {
+            let index = before.map_or(0, |place| place.index) + 1;
+            let place = Place {
                 ballot: entry.ballot.clone(),
                 index,
-            });
-            self.bytes += entry.bytes();
-            self.entries.push(entry);
+            };
+            if self.place(own, index).as_ref() != Some(&place) {
+                self.keep_to(index - 1);
+                self.entries.push(entry);
+            }
+            before = Some(place);
         }
+        self.bytes = self.entries.iter().map(Entry::bytes).sum();
         let most = u64::from(options.tail_entries) + 2 * MAX_UNCONFIRMED;
         let most_bytes = options.tail_bytes as usize + 2 * MAX_UNCONFIRMED_BYTES + MAX_FRAME_BYTES;
         match self.entries.len() as u64 > most || self.bytes > most_bytes {
             true => Err(Violation::Limits),
             false => Ok(Extended::Added),
         }
+    }
+
+    /// Whether the first staged entry is the first of the log.
+    fn is_from_the_beginning(&self, own: &Log) -> bool {
+        let is_own = matches!(self.base, Base::Own(_));
+        self.base_index() == 0 && (!is_own || own.reaches(None))
+    }
+
+    /// Drops the entries behind this index.
+    fn keep_to(&mut self, index: u64) {
+        let kept = index.saturating_sub(self.base_index());
+        self.entries
+            .truncate(usize::try_from(kept).unwrap_or(usize::MAX));
+    }
+
+    /// Whether a piece of tables is the first one, or the one behind the last that has arrived.
+    pub(super) fn awaits(&self, piece: &Piece) -> bool {
+        let incoming = self.pieces.as_ref();
+        piece.offset == 0 || incoming.is_some_and(|incoming| incoming.is_followed_by(piece))
     }
 
     /// Adds a piece of tables; the entries that follow them come later.
@@ -242,14 +274,16 @@ impl Incoming {
     }
 
     pub(super) fn add(&mut self, piece: &Piece) -> Result<(), Violation> {
-        let follows = self.bytes.len() == piece.offset as usize
-            && (self.index, self.total) == (piece.index, piece.total as usize)
-            && piece.bytes.len() <= self.total - self.bytes.len();
-        if !follows {
+        if !self.is_followed_by(piece) || piece.bytes.len() > self.total - self.bytes.len() {
             return Err(Violation::Order);
         }
         self.bytes.extend_from_slice(&piece.bytes);
         Ok(())
+    }
+
+    fn is_followed_by(&self, piece: &Piece) -> bool {
+        self.bytes.len() == piece.offset as usize
+            && (self.index, self.total) == (piece.index, piece.total as usize)
     }
 
     fn decode(&self) -> Result<Tables, Violation> {

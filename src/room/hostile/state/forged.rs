@@ -10,9 +10,11 @@ use crate::state::entry::{Contents, Entry};
 
 /// Far above every index of these rooms.
 const HIGH_INDEX: u64 = 1_000_000;
-/// Forged entries in a frame. The leader ends the link of a member that provides more than a log may hold, and asks for each
-/// frame.
-const FORGED: usize = 100;
+/// Entries that the leader lacks, and that a liar forges.
+const FORGED: u64 = 3;
+const FORGED_LINE: &str = "forged";
+/// A liar that sends its log slowly waits for so long before each entry: less than a leader waits for a silent member.
+const BETWEEN_ENTRIES: Duration = Duration::from_millis(1_500);
 
 /// The log that the liar claims to hold.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -21,7 +23,9 @@ enum Lie {
     OtherHistory,
     /// More of the room's history than the leader has. It provides none of it.
     NewerLog,
-    /// [`Lie::NewerLog`], and it provides an action that no member has submitted.
+    /// [`Lie::NewerLog`], and it provides that an entry at a time, slowly.
+    SlowEntries,
+    /// [`FORGED`] actions that no member has submitted, behind the leader's log.
     ForgedEntries,
 }
 
@@ -29,9 +33,17 @@ impl Lie {
     /// The end of its log, made from the leader's.
     fn tip(self, leaders: &Tip, answers: Option<Ballot>) -> Tip {
         let number = leaders.last.as_ref().map_or(1, |last| last.ballot.number);
-        let last = Place {
+        let higher = Place {
             ballot: ballot(number + 1, "m"),
             index: HIGH_INDEX,
+        };
+        let last = match (self, &leaders.last) {
+            // The leader has opened because of the higher ballot.
+            (Self::ForgedEntries, Some(last)) if answers.is_some() => Place {
+                ballot: last.ballot.clone(),
+                index: last.index + FORGED,
+            },
+            _ => higher,
         };
         let (history, openings, roster) = match self {
             Self::OtherHistory => {
@@ -43,7 +55,7 @@ impl Lie {
                     roster.into_iter().collect(),
                 )
             }
-            Self::NewerLog | Self::ForgedEntries => (
+            Self::NewerLog | Self::SlowEntries | Self::ForgedEntries => (
                 leaders.history,
                 leaders.openings.clone(),
                 leaders.roster.clone(),
@@ -63,23 +75,33 @@ impl Lie {
     }
 
     /// Its answer to the leader's request for entries.
-    fn entries(self, ballot: Ballot, previous: Option<Place>) -> Option<Frame> {
-        let forged = Entry {
-            ballot: previous.as_ref()?.ballot.clone(),
+    async fn entries(self, ballot: Ballot, previous: Option<Place>) -> Option<Frame> {
+        let count = match self {
+            Self::OtherHistory | Self::NewerLog => return None,
+            Self::SlowEntries => {
+                sleep(BETWEEN_ENTRIES).await;
+                1
+            }
+            Self::ForgedEntries => FORGED,
+        };
+        let before = previous.as_ref()?;
+        let forged = |number| Entry {
+            ballot: before.ballot.clone(),
             time_ms: 0,
             contents: Contents::Request {
                 author: someone("m"),
-                number: 1,
+                number: before.index + number,
                 request: Request::Action {
                     msg_type: SAY,
-                    data: Bytes::from_static(b"forged"),
+                    data: Bytes::from_static(FORGED_LINE.as_bytes()),
                 },
             },
         };
-        (self == Self::ForgedEntries).then(|| Frame::Entries {
+        let entries = (1..=count).map(forged).collect();
+        Some(Frame::Entries {
             ballot,
             previous,
-            entries: vec![forged; FORGED],
+            entries,
         })
     }
 }
@@ -119,7 +141,7 @@ async fn answer(
                 let leaders = leaders.as_ref().expect("the first frame is a Tip");
                 Some(Frame::Tip(lie.tip(leaders, Some(ballot))))
             }
-            Frame::Fetch { ballot, previous } => lie.entries(ballot, previous),
+            Frame::Fetch { ballot, previous } => lie.entries(ballot, previous).await,
             _ => None,
         };
         if let Some(frame) = answer
@@ -225,10 +247,22 @@ async fn a_log_that_no_member_provides_holds_the_others_up_for_a_while_only() {
     }
 }
 
+#[tokio::test]
+async fn a_log_that_comes_slowly_holds_the_others_up_for_a_while_only() {
+    for seen in after("slow entries", Lie::SlowEntries).await {
+        assert_eq!((seen.lines.len(), seen.rolled_back.len()), (6, 0));
+    }
+}
+
 /// The room trusts its members with the state: a forged action is one. It divides no hosts, and undoes nothing.
 #[tokio::test]
 async fn a_forged_entry_reaches_all_hosts_alike() {
     for seen in after("forged entries", Lie::ForgedEntries).await {
-        assert_eq!(seen.rolled_back.len(), 0);
+        let forged = seen.lines.iter().filter(|line| *line == FORGED_LINE);
+        assert_eq!(forged.count() as u64, FORGED);
+        assert_eq!(
+            (seen.lines.len() as u64, seen.rolled_back.len()),
+            (6 + FORGED, 0)
+        );
     }
 }

@@ -2,6 +2,7 @@
 
 mod fixed_host;
 mod forging;
+mod holding_up;
 mod leaving;
 mod merging;
 mod snapshots;

@@ -37,7 +37,7 @@ impl Timed {
 
     /// Frames that have been sent since the last turn are on their way.
     fn send(&mut self) {
-        let at = self.world.now() + Duration::from_millis(self.one_way_ms);
+        let at = self.world.now + Duration::from_millis(self.one_way_ms);
         for (ends, frames) in &self.world.links {
             if self.mute.contains(&ends.0) {
                 continue;
@@ -48,7 +48,7 @@ impl Timed {
     }
 
     fn arrive(&mut self) {
-        let now = self.world.now();
+        let now = self.world.now;
         let links: Vec<_> = self.world.links.keys().copied().collect();
         self.arrivals.retain(|ends, _| links.contains(ends));
         for (from, to) in links {
@@ -76,9 +76,9 @@ impl Timed {
     /// The time until something is true, in milliseconds.
     fn time_until(&mut self, most_ms: u64, is_true: impl Fn(&mut World) -> bool) -> u64 {
         self.send();
-        let began = self.world.now();
+        let began = self.world.now;
         loop {
-            let passed = self.world.now().since(began).as_millis();
+            let passed = self.world.now.since(began).as_millis();
             let passed = u64::try_from(passed).expect("a short time");
             if is_true(&mut self.world) {
                 return passed;
