@@ -381,12 +381,9 @@ impl Replica {
             false => None,
         };
         let waited = |since: Time| now.since(since) >= gathering;
-        let waited_enough = match several {
-            true => false,
-            false => opening.majority_since.is_some_and(waited),
-        };
         let is_over = now.since(opening.began) >= LONGEST_GATHERING;
-        let is_ready = waited_enough || is_over || everybody && !(several && is_dialling);
+        let has_waited = is_over || !several && opening.majority_since.is_some_and(waited);
+        let is_ready = has_waited || everybody && !(several && is_dialling);
         (is_ready && is_allowed && !awaits_guests).then_some(choice)
     }
 

@@ -505,6 +505,23 @@ fn the_lost_links_of_a_leader_exclude_none_of_its_members() {
     }
 }
 
+/// It has lost the others, and waits for the answers of two that are never linked for long.
+#[test]
+fn a_leader_forks_beside_members_that_never_answer() {
+    let mut room = Room::new(&Case::dynamic(3), &[Hold::LinksWithoutAnswers; 2], 1);
+    for other in (0..HONEST).filter(|other| *other != LEADER) {
+        act(&mut room.world, |world| world.cut(LEADER, other));
+    }
+    // One of the two is linked whenever the other is not.
+    room.liars[1].acts_at = Time::ZERO + Duration::from_millis(BETWEEN_ACTS_MS / 2);
+    for _ in 0..2 * BETWEEN_ACTS_MS / TURN_MS {
+        room.turn();
+    }
+    let room = room.lead(12);
+    assert!(replica(&room.world, LEADER).leads().is_some());
+    assert_ne!(replica(&room.world, LEADER).history(), room.history);
+}
+
 /// One shows another history, so that the leader waits for all members, and the other is never here for long.
 #[test]
 fn two_members_hold_the_others_up_for_a_while_only() {
