@@ -211,26 +211,23 @@ impl Replica {
         }
     }
 
-    /// Takes an answer, the first one on a link; `false` if this member does not gather under the ballot.
-    pub(super) fn take_answer(&mut self, now: Time, from: &MemberId, tip: &Tip) -> bool {
+    /// Takes an answer, the first one on a link, if this member gathers under its ballot.
+    pub(super) fn take_answer(&mut self, now: Time, from: &MemberId, tip: &Tip) {
         let Role::Opening(opening) = &mut self.role else {
-            return false;
+            return;
         };
         let answers = tip.answers.as_ref() == Some(&opening.ballot);
         // Answers that never end would make it fetch one log after the other.
         let is_late = opening.fetch.is_some() && now.since(opening.began) >= LONGEST_GATHERING;
         if !answers || is_late || opening.aside.contains(from) {
-            return answers;
+            return;
         }
-        match self.wait_budgets.left(now, &from.peer) {
-            Duration::ZERO => opening.set_aside(from.clone()),
-            _ => {
-                opening.asked.remove(from);
-                let answer = opening.answers.entry(from.clone());
-                answer.or_insert_with(|| tip.clone());
-            }
+        if self.wait_budgets.left(now, &from.peer) == Duration::ZERO {
+            return opening.set_aside(from.clone());
         }
-        answers
+        opening.asked.remove(from);
+        let answer = opening.answers.entry(from.clone());
+        answer.or_insert_with(|| tip.clone());
     }
 
     /// The log that this member fetches from `from` under its ballot.
