@@ -101,6 +101,11 @@ impl Opening {
         replica.is_static() && !self.aside.is_empty() && self.fetch.is_none()
     }
 
+    /// The member whose log is on its way.
+    fn holder(&self) -> Option<&MemberId> {
+        self.fetch.as_ref().map(|fetch| &fetch.holder)
+    }
+
     /// A member counts for nothing in this opening.
     fn set_aside(&mut self, member: MemberId) {
         self.asked.remove(&member);
@@ -204,10 +209,8 @@ impl Replica {
         };
         opening.asked.remove(member);
         opening.answers.remove(member);
-        let is_holder = |fetch: &mut Fetch| fetch.holder == *member;
-        if let Some(fetch) = opening.fetch.take_if(is_holder) {
-            let wasted = fetch.wasted(now);
-            self.wait_budgets.note_wasted(now, &member.peer, wasted);
+        if opening.holder() == Some(member) {
+            self.end_fetch(now);
         }
     }
 
@@ -306,26 +309,29 @@ impl Replica {
             return;
         };
         let is_over = |fetch: &Fetch| now >= fetch.next_deadline(self);
-        if opening.fetch.as_ref().is_some_and(is_over) {
-            self.give_fetch_up(now);
+        if !opening.fetch.as_ref().is_some_and(is_over) {
+            return;
+        }
+        let sets_aside = self.keeps(Rule::SetAside);
+        if let Some(fetch) = self.end_fetch(now)
+            && let Role::Opening(opening) = &mut self.role
+        {
+            match sets_aside {
+                true => opening.set_aside(fetch.holder),
+                false => _ = opening.aside.insert(fetch.holder),
+            }
         }
     }
 
-    /// Sets the holder of the log that this member fetches aside.
-    fn give_fetch_up(&mut self, now: Time) {
-        let sets_aside = self.keeps(Rule::SetAside);
+    /// Ends the fetch under way, which was in vain: that costs its holder.
+    fn end_fetch(&mut self, now: Time) -> Option<Fetch> {
         let Role::Opening(opening) = &mut self.role else {
-            return;
+            return None;
         };
-        let Some(fetch) = opening.fetch.take() else {
-            return;
-        };
+        let fetch = opening.fetch.take()?;
         let (peer, wasted) = (&fetch.holder.peer, fetch.wasted(now));
         self.wait_budgets.note_wasted(now, peer, wasted);
-        match sets_aside {
-            true => opening.set_aside(fetch.holder),
-            false => _ = opening.aside.insert(fetch.holder),
-        }
+        Some(fetch)
     }
 
     fn gather_again(&mut self, now: Time) {
@@ -530,17 +536,12 @@ impl Replica {
     /// Fetches the whole log after its beginning turned out to differ from this member's, which happens only if a leader has
     /// forged one of them. A holder whose whole log differs from its Tip is set aside.
     fn fetch_whole(&mut self, now: Time) {
-        let Role::Opening(opening) = &mut self.role else {
+        let Some(fetch) = self.end_fetch(now) else {
             return;
         };
-        let Some(fetch) = opening.fetch.take() else {
-            return;
-        };
-        let (peer, wasted) = (&fetch.holder.peer, fetch.wasted(now));
-        self.wait_budgets.note_wasted(now, peer, wasted);
-        match fetch.is_whole {
-            true => opening.set_aside(fetch.holder),
-            false => self.begin_fetch(now, fetch.holder, fetch.target, None),
+        match &mut self.role {
+            Role::Opening(opening) if fetch.is_whole => opening.set_aside(fetch.holder),
+            _ => self.begin_fetch(now, fetch.holder, fetch.target, None),
         }
     }
 
